@@ -1,0 +1,79 @@
+// Package errs defines the errors that the bus returns to its users. It
+// exists so that the internal packages can return them without importing the
+// public package, which documents each of them in its errors.go.
+package errs
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Sentinels. eventbus/errors.go says when each occurs and what it leaves behind.
+var (
+	InvalidArgument   = errors.New("invalid argument")
+	TopicNotFound     = errors.New("topic not found")
+	TopicExists       = errors.New("topic already exists")
+	TopicDisabled     = errors.New("topic is disabled")
+	TopicFull         = errors.New("topic is full")
+	TopicDeleting     = errors.New("topic is being deleted")
+	GroupNotFound     = errors.New("group not found")
+	GroupExists       = errors.New("group already exists")
+	NoGroup           = errors.New("topic has no group")
+	HandlerExists     = errors.New("handler already registered")
+	HandlerNotFound   = errors.New("handler not found")
+	NoHandler         = errors.New("no handler registered")
+	FailureNotFound   = errors.New("failure not found")
+	Conflict          = errors.New("settings changed meanwhile")
+	PayloadTooLarge   = errors.New("payload too large")
+	Marshal           = errors.New("event does not marshal")
+	Unmarshal         = errors.New("payload does not unmarshal")
+	Closed            = errors.New("bus is closed")
+	Running           = errors.New("bus is already running")
+	Unavailable       = errors.New("redis is unavailable")
+	RedisTooOld       = errors.New("redis is too old")
+	LayoutMismatch    = errors.New("layout of another version")
+	WrongType         = errors.New("redis key holds another type")
+	Timeout           = errors.New("handler timed out")
+	Panic             = errors.New("handler panicked")
+	Abandoned         = errors.New("handler ignored its context")
+	KilledProcess     = errors.New("processes died while handling")
+	UnsupportedClient = errors.New("redis client is not supported")
+)
+
+// Argument says which argument was wrong, why, and what would be right.
+type Argument struct {
+	Field  string // dotted path of the field or name of the argument
+	Value  string // what was given, quoted and cut
+	Reason string // what is wrong and what would be right
+}
+
+func (e *Argument) Error() string {
+	if e.Value == "" {
+		return fmt.Sprintf("invalid %s: %s", e.Field, e.Reason)
+	}
+	return fmt.Sprintf("invalid %s %s: %s", e.Field, e.Value, e.Reason)
+}
+
+// Unwrap makes errors.Is(err, InvalidArgument) hold.
+func (e *Argument) Unwrap() error { return InvalidArgument }
+
+// Invalid returns an *Argument. The value is quoted with %q when it is a
+// string, printed with %v otherwise, and cut at 80 bytes.
+func Invalid(field string, value any, reason string, args ...any) error {
+	const longest = 80
+	text := ""
+	switch v := value.(type) {
+	case nil:
+	case string:
+		if len(v) > longest {
+			v = v[:longest] + "…"
+		}
+		text = fmt.Sprintf("%q", v)
+	default:
+		text = fmt.Sprintf("%v", v)
+		if len(text) > longest {
+			text = text[:longest] + "…"
+		}
+	}
+	return &Argument{Field: field, Value: text, Reason: fmt.Sprintf(reason, args...)}
+}
