@@ -1,0 +1,379 @@
+package eventbus
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/name"
+	"github.com/seed4933/eventbus/eventbus/internal/record"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/wire"
+)
+
+// FailureState says whether a failure will be tried again by itself.
+type FailureState string
+
+const (
+	// Retrying failures have a next attempt; also those that were put off.
+	Retrying FailureState = "retry"
+	// Dead failures were given up, and wait to be replayed or discarded.
+	Dead FailureState = "dead"
+)
+
+// Failure is one event that one handler did not handle.
+type Failure struct {
+	ID    string
+	State FailureState
+	Topic string
+	Group string
+	// Handler is the handler that failed; "" when the process died while it ran
+	// the event, for all handlers.
+	Handler string
+	EventID string
+	// Reason is one of: failed, exhausted, rejected, killed, snoozed, breaker,
+	// abandoned, disabled, no_handler.
+	Reason string
+	// Error is the last error's text, cut at 4 KiB.
+	Error    string
+	Attempts int
+	// FirstFailedAt and FailedAt are the times of the first and the last failed
+	// attempt; the first is zero for what was only put off.
+	FirstFailedAt time.Time
+	FailedAt      time.Time
+	// NextAttempt is when it is tried again, zero for a dead failure.
+	NextAttempt time.Time
+	// Size is the size of the kept event in bytes.
+	Size int
+	// Event is the event itself; only Get fills it in.
+	Event *Event
+}
+
+// FailureFilter picks failures. At least one field must say which, or All.
+type FailureFilter struct {
+	// IDs picks by id, dead or retrying. It goes with no other field.
+	IDs []string
+	// Handler picks those of one handler.
+	Handler string
+	// Before picks those that failed last before this time, by Redis's clock.
+	Before time.Time
+	// All picks all.
+	All bool
+	// State picks dead or retrying failures. Defaults to Dead.
+	State FailureState
+}
+
+// Failures administers the failures of the bus's group: what handlers could not
+// do, some of it to be tried again, the rest dead.
+type Failures struct{ bus *Bus }
+
+// Failures returns the administration of failures.
+func (b *Bus) Failures() *Failures { return &Failures{bus: b} }
+
+// FailureQuery asks for one page of failures.
+type FailureQuery struct {
+	// State is which to list. Defaults to Dead.
+	State FailureState
+	// Handler lists those of one handler; "" those of all.
+	Handler string
+	// Limit is the greatest length of the page. Defaults to 100, at most 1000. A
+	// page for one handler may be shorter although more follow.
+	Limit int
+	// Cursor is the Next of the page before; "" for the first.
+	Cursor string
+}
+
+// FailurePage is one page of failures: dead ones by the time of their death,
+// retrying ones by their next attempt.
+type FailurePage struct {
+	Failures []Failure
+	// Next is the cursor of the next page; "" when this is the last.
+	Next string
+}
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+	// batchSize is how many failures one call to Redis replays or discards.
+	batchSize = 200
+)
+
+// List returns a page of the failures of a topic, without their events.
+func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (FailurePage, error) {
+	doing := func(err error) error { return fmt.Errorf("list failures of topic %q: %w", topic, err) }
+	fallback(&q.State, Dead)
+	fallback(&q.Limit, defaultPage)
+	var bad []error
+	within(&bad, "Limit", q.Limit, 1, maxPage)
+	bad = append(bad, checkState(q.State))
+	score, id, err := parseCursor(q.Cursor)
+	if err := errors.Join(append(bad, err)...); err != nil {
+		return FailurePage{}, doing(err)
+	}
+	k, _, err := f.keys(ctx, topic)
+	if err != nil {
+		return FailurePage{}, doing(err)
+	}
+	records, err := f.bus.store.PageFailures(ctx, k, store.FailureSet(q.State), score, id, 0, q.Limit)
+	if err != nil {
+		return FailurePage{}, err
+	}
+	var page FailurePage
+	for _, r := range records {
+		failure := f.failure(k, r)
+		if q.Handler == "" || q.Handler == failure.Handler {
+			page.Failures = append(page.Failures, failure)
+		}
+	}
+	if len(records) == q.Limit {
+		last := records[len(records)-1]
+		page.Next = formatCursor(last.Score, last.ID)
+	}
+	return page, nil
+}
+
+// Get returns one failure with its event: ErrFailureNotFound.
+func (f *Failures) Get(ctx context.Context, topic, id string) (Failure, error) {
+	doing := func(err error) error { return fmt.Errorf("read failure %q of topic %q: %w", id, topic, err) }
+	k, _, err := f.keys(ctx, topic)
+	if err != nil {
+		return Failure{}, doing(err)
+	}
+	records, err := f.bus.store.ReadFailures(ctx, k, []string{id})
+	if err != nil {
+		return Failure{}, err
+	}
+	if records[0].Set == "" {
+		return Failure{}, doing(errs.FailureNotFound)
+	}
+	failure := f.failure(k, records[0])
+	e := wire.Decode(records[0].Entry, newID)
+	failure.Event = f.bus.event(topic, e.Handler, &e)
+	failure.Event.Attempt = failure.Attempts
+	return failure, nil
+}
+
+// FailureCount counts a topic's failures.
+type FailureCount struct{ Retrying, Dead int64 }
+
+// Count counts the failures of a topic.
+func (f *Failures) Count(ctx context.Context, topic string) (FailureCount, error) {
+	k, _, err := f.keys(ctx, topic)
+	if err != nil {
+		return FailureCount{}, fmt.Errorf("count failures of topic %q: %w", topic, err)
+	}
+	retry, dead, err := f.bus.store.CountFailures(ctx, k)
+	return FailureCount{Retrying: retry, Dead: dead}, err
+}
+
+// Replay moves failures back to the queue, addressed to their handler and with
+// fresh attempts, and returns how many. It picks what has failed up to the moment
+// when it is called, so that what fails again meanwhile is not picked again. It
+// works in small steps, each of which is done whole or not at all: an end half
+// way loses nothing, and of two replays at once each moves what the other does
+// not. Ids that are gone are left out of the count.
+func (f *Failures) Replay(ctx context.Context, topic string, filter FailureFilter) (int64, error) {
+	return f.each(ctx, "replay", topic, filter, f.replay)
+}
+
+// Discard removes failures for good, and returns how many.
+func (f *Failures) Discard(ctx context.Context, topic string, filter FailureFilter) (int64, error) {
+	return f.each(ctx, "discard", topic, filter, f.bus.store.Discard)
+}
+
+// replay moves one batch of failures, reading their events in bounded parts.
+func (f *Failures) replay(ctx context.Context, k *store.Keys, ids []string) (moved int64, err error) {
+	for len(ids) > 0 {
+		records, err := f.bus.store.ReadFailures(ctx, k, ids)
+		if err != nil {
+			return moved, err
+		}
+		ids = ids[len(records):]
+		var there []string
+		var entries [][]byte
+		for _, r := range records {
+			if r.Set == "" {
+				continue
+			}
+			e := wire.Decode(r.Entry, newID)
+			e.Attempt, e.Deliveries, e.FailedAt = 0, 0, 0
+			there = append(there, r.ID)
+			entries = append(entries, wire.Append(nil, &e))
+		}
+		if len(there) == 0 {
+			continue
+		}
+		done, err := f.bus.store.Replay(ctx, k, there, entries)
+		moved += int64(len(done))
+		if err != nil {
+			return moved, err
+		}
+	}
+	return moved, nil
+}
+
+// each carries out act on the failures that the filter picks, in batches.
+func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureFilter, act func(ctx context.Context, k *store.Keys, ids []string) (int64, error)) (total int64, err error) {
+	doing := func(err error) error {
+		return fmt.Errorf("%s failures of topic %q (%d done): %w", verb, topic, total, err)
+	}
+	fallback(&filter.State, Dead)
+	if err := filter.check(); err != nil {
+		return 0, doing(err)
+	}
+	k, _, err := f.keys(ctx, topic)
+	if err != nil {
+		return 0, doing(err)
+	}
+	if len(filter.IDs) > 0 {
+		for ids := filter.IDs; len(ids) > 0; ids = ids[min(batchSize, len(ids)):] {
+			n, err := act(ctx, k, ids[:min(batchSize, len(ids))])
+			if total += n; err != nil {
+				return total, doing(err)
+			}
+		}
+		return total, nil
+	}
+	cutoff, err := f.cutoff(ctx)
+	if err != nil {
+		return 0, doing(err)
+	}
+	if before := filter.Before.UnixMilli() - 1; !filter.Before.IsZero() && before < cutoff {
+		cutoff = before
+	}
+	var score int64
+	var last string
+	for {
+		if err := ctx.Err(); err != nil {
+			return total, doing(err)
+		}
+		upto := cutoff
+		if filter.State == Retrying {
+			upto = 0 // that set's scores are times of next attempts
+		}
+		records, err := f.bus.store.PageFailures(ctx, k, store.FailureSet(filter.State), score, last, upto, batchSize)
+		if err != nil {
+			return total, doing(err)
+		}
+		if len(records) == 0 {
+			return total, nil
+		}
+		var ids []string
+		for _, r := range records {
+			if r.FailedAt <= cutoff && (filter.Handler == "" || f.failure(k, r).Handler == filter.Handler) {
+				ids = append(ids, r.ID)
+			}
+		}
+		score, last = records[len(records)-1].Score, records[len(records)-1].ID
+		if len(ids) == 0 {
+			continue
+		}
+		n, err := act(ctx, k, ids)
+		if total += n; err != nil {
+			return total, doing(err)
+		}
+	}
+}
+
+// cutoff returns Redis's time now, once that millisecond has passed: what fails
+// from here on is later than it.
+func (f *Failures) cutoff(ctx context.Context) (int64, error) {
+	first, err := f.bus.store.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for {
+		now, err := f.bus.store.Now(ctx)
+		if err != nil {
+			return 0, err
+		}
+		if now.UnixMilli() > first.UnixMilli() {
+			return first.UnixMilli(), nil
+		}
+	}
+}
+
+func (filter FailureFilter) check() error {
+	bad := []error{checkState(filter.State)}
+	byOther := filter.Handler != "" || !filter.Before.IsZero() || filter.All
+	switch {
+	case len(filter.IDs) > 0 && byOther:
+		bad = append(bad, errs.Invalid("filter", nil, "ids go with nothing else"))
+	case len(filter.IDs) == 0 && !byOther:
+		bad = append(bad, errs.Invalid("filter", nil, "it picks nothing; give ids, a handler, a time, or All"))
+	}
+	if filter.Handler != "" {
+		bad = append(bad, name.Check("handler id", filter.Handler))
+	}
+	return errors.Join(bad...)
+}
+
+func checkState(s FailureState) error {
+	if s == Dead || s == Retrying {
+		return nil
+	}
+	return errs.Invalid("state", string(s), "%q or %q is right", Dead, Retrying)
+}
+
+// keys finds the bus's group in a topic.
+func (f *Failures) keys(ctx context.Context, topic string) (*store.Keys, *store.Topic, error) {
+	t, err := f.bus.Topics().read(ctx, topic)
+	if err != nil {
+		return nil, nil, err
+	}
+	g, ok := t.Group(f.bus.cfg.Group)
+	if !ok {
+		names := make([]string, len(t.Groups))
+		for i := range t.Groups {
+			names[i] = t.Groups[i].Name
+		}
+		return nil, nil, fmt.Errorf("group %q: %w; the topic has: %s", f.bus.cfg.Group, errs.GroupNotFound, orNone(names))
+	}
+	k := f.bus.store.Keys(t, g)
+	return &k, t, nil
+}
+
+func (f *Failures) failure(k *store.Keys, r store.Record) Failure {
+	failure := Failure{
+		ID: r.ID, State: FailureState(r.Set), Topic: k.Topic, Group: k.Group, Size: r.Size,
+		FailedAt: time.UnixMilli(r.FailedAt).UTC(),
+	}
+	if r.Set == store.RetrySet {
+		failure.NextAttempt = time.UnixMilli(r.Score).UTC()
+	}
+	m, err := record.Unmarshal(r.Meta)
+	if err != nil {
+		failure.Error = err.Error()
+		return failure
+	}
+	failure.Handler, failure.EventID, failure.Reason, failure.Error, failure.Attempts = m.Handler, m.Event, string(m.Reason), m.Error, m.Attempts
+	if m.FirstAt > 0 {
+		failure.FirstFailedAt = time.UnixMilli(m.FirstAt).UTC()
+	}
+	return failure
+}
+
+// A cursor is the score and id of the last failure of a page.
+func formatCursor(score int64, id string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(score, 10) + " " + id))
+}
+
+func parseCursor(text string) (score int64, id string, err error) {
+	if text == "" {
+		return 0, "", nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	number, id, ok := strings.Cut(string(b), " ")
+	if err == nil && ok {
+		score, err = strconv.ParseInt(number, 10, 64)
+	}
+	if err != nil || !ok {
+		return 0, "", errs.Invalid("cursor", text, "it is not one that a page returned as Next")
+	}
+	return score, id, nil
+}

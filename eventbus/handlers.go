@@ -1,0 +1,293 @@
+package eventbus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/lease"
+	"github.com/seed4933/eventbus/eventbus/internal/name"
+	"github.com/seed4933/eventbus/eventbus/internal/settings"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+// Handlers administers the settings of the handlers of the bus's group, in all
+// processes that run them. What is set here goes before what the code says, is
+// kept in Redis, and reaches running processes within a second.
+type Handlers struct{ bus *Bus }
+
+// Handlers returns the administration of handlers.
+func (b *Bus) Handlers() *Handlers { return &Handlers{bus: b} }
+
+// HandlerInfo is a handler as the running processes know it.
+type HandlerInfo struct {
+	Topic string
+	Group string
+	ID    string
+	// Settings hold now, as the process that began last runs it; zero when no
+	// process does.
+	Settings HandlerSettings
+	// Changed is what was set at run time.
+	Changed HandlerUpdate
+	// Consumers are the ids of the processes that run it.
+	Consumers []string
+}
+
+// HandlerSettings is the settings of a handler, complete.
+type HandlerSettings struct {
+	Enabled         bool
+	Timeout         time.Duration
+	MaxAttempts     int
+	RetryInitial    time.Duration
+	RetryMax        time.Duration
+	Concurrency     int // 0: no limit but the pool's
+	MaxAbandoned    int
+	BreakerFailures int // 0: no breaker
+	BreakerOpen     time.Duration
+}
+
+// HandlerUpdate changes some settings of a handler: nil leaves one as it is. See
+// HandleConfig for what they mean.
+type HandlerUpdate struct {
+	Enabled         *bool
+	Timeout         *time.Duration
+	MaxAttempts     *int
+	RetryInitial    *time.Duration
+	RetryMax        *time.Duration
+	Concurrency     *int
+	MaxAbandoned    *int
+	BreakerFailures *int
+	BreakerOpen     *time.Duration
+	// IfRevision demands that the topic is at this revision; 0 demands nothing.
+	IfRevision int64
+}
+
+// List returns the handlers of a topic in the bus's group, by id: those that run
+// somewhere, and those for which settings are stored.
+func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error) {
+	t, err := h.bus.Topics().read(ctx, topic)
+	if err != nil {
+		return nil, fmt.Errorf("list handlers: %w", err)
+	}
+	consumers, err := h.bus.Consumers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list handlers: %w", err)
+	}
+	group := h.bus.cfg.Group
+	found := map[string]*HandlerInfo{}
+	info := func(id string) *HandlerInfo {
+		if found[id] == nil {
+			found[id] = &HandlerInfo{Topic: topic, Group: group, ID: id}
+		}
+		return found[id]
+	}
+	for id, text := range t.Handlers[group] {
+		o, err := settings.ParseOverride(text)
+		if err != nil {
+			return nil, fmt.Errorf("list handlers: %w", err)
+		}
+		info(id).Changed = updateOf(o)
+	}
+	for _, c := range consumers {
+		if c.Group != group || c.Expired {
+			continue
+		}
+		for _, r := range c.Handlers[topic] {
+			i := info(r.ID)
+			i.Settings = r.Settings
+			i.Consumers = append(i.Consumers, c.ID)
+		}
+	}
+	list := make([]HandlerInfo, 0, len(found))
+	for _, i := range found {
+		list = append(list, *i)
+	}
+	slices.SortFunc(list, func(a, b HandlerInfo) int { return strings.Compare(a.ID, b.ID) })
+	return list, nil
+}
+
+// Get returns one handler: ErrHandlerNotFound when nothing runs it and nothing is
+// stored for it.
+func (h *Handlers) Get(ctx context.Context, topic, id string) (HandlerInfo, error) {
+	all, err := h.List(ctx, topic)
+	if err != nil {
+		return HandlerInfo{}, err
+	}
+	for _, i := range all {
+		if i.ID == id {
+			return i, nil
+		}
+	}
+	known := make([]string, len(all))
+	for i := range all {
+		known[i] = all[i].ID
+	}
+	return HandlerInfo{}, fmt.Errorf("handler %q of topic %q, group %q: %w; known are: %s", id, topic, h.bus.cfg.Group, errs.HandlerNotFound, orNone(known))
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// Update changes settings of a handler and returns the topic's new revision. It
+// may be called before any process runs the handler.
+func (h *Handlers) Update(ctx context.Context, topic, id string, u HandlerUpdate) (revision int64, err error) {
+	doing := func(err error) error { return fmt.Errorf("change handler %q of topic %q: %w", id, topic, err) }
+	if err := errors.Join(name.Check("topic", topic), name.Check("handler id", id), u.check()); err != nil {
+		return 0, doing(err)
+	}
+	for range 5 {
+		t, err := h.bus.Topics().read(ctx, topic)
+		if err != nil {
+			return 0, doing(err)
+		}
+		before, err := settings.ParseOverride(t.Handlers[h.bus.cfg.Group][id])
+		if err != nil {
+			return 0, doing(err)
+		}
+		demanded := u.IfRevision
+		if demanded == 0 {
+			demanded = t.Revision // what is merged with must still stand there
+		}
+		revision, err = h.bus.store.SetHandler(ctx, topic, h.bus.cfg.Group, id, before.Merge(u.override()).String(), demanded)
+		if err == nil {
+			return revision, nil
+		}
+		if !errors.Is(err, ErrConflict) || u.IfRevision != 0 {
+			return 0, doing(err)
+		}
+	}
+	return 0, doing(errs.Conflict)
+}
+
+// Enable switches a handler on.
+func (h *Handlers) Enable(ctx context.Context, topic, id string) error {
+	on := true
+	_, err := h.Update(ctx, topic, id, HandlerUpdate{Enabled: &on})
+	return err
+}
+
+// Disable switches a handler off: it is not called, and its share of each event
+// waits until it is switched on again. Where it is the topic's only one, events
+// stay in the queue.
+func (h *Handlers) Disable(ctx context.Context, topic, id string) error {
+	off := false
+	_, err := h.Update(ctx, topic, id, HandlerUpdate{Enabled: &off})
+	return err
+}
+
+// Reset removes all that was set at run time: what the code says holds again.
+func (h *Handlers) Reset(ctx context.Context, topic, id string) error {
+	if err := errors.Join(name.Check("topic", topic), name.Check("handler id", id)); err != nil {
+		return fmt.Errorf("reset handler: %w", err)
+	}
+	if err := h.bus.ready(ctx); err != nil {
+		return fmt.Errorf("reset handler %q of topic %q: %w", id, topic, err)
+	}
+	_, err := h.bus.store.SetHandler(ctx, topic, h.bus.cfg.Group, id, "", 0)
+	return err
+}
+
+func (u HandlerUpdate) override() settings.Override {
+	return settings.Override{
+		Enabled: u.Enabled, Timeout: (*settings.Milli)(u.Timeout), MaxAttempts: u.MaxAttempts,
+		RetryInitial: (*settings.Milli)(u.RetryInitial), RetryMax: (*settings.Milli)(u.RetryMax),
+		Concurrency: u.Concurrency, MaxAbandoned: u.MaxAbandoned,
+		BreakerFailures: u.BreakerFailures, BreakerOpen: (*settings.Milli)(u.BreakerOpen),
+	}
+}
+
+func updateOf(o settings.Override) HandlerUpdate {
+	return HandlerUpdate{
+		Enabled: o.Enabled, Timeout: (*time.Duration)(o.Timeout), MaxAttempts: o.MaxAttempts,
+		RetryInitial: (*time.Duration)(o.RetryInitial), RetryMax: (*time.Duration)(o.RetryMax),
+		Concurrency: o.Concurrency, MaxAbandoned: o.MaxAbandoned,
+		BreakerFailures: o.BreakerFailures, BreakerOpen: (*time.Duration)(o.BreakerOpen),
+	}
+}
+
+// check looks at what is set, beside defaults that are right.
+func (u HandlerUpdate) check() error {
+	base, err := HandleConfig{}.base()
+	if err != nil {
+		return err
+	}
+	bad := u.override().Apply(base).Check("")
+	if u.override() == (settings.Override{}) {
+		bad = append(bad, errs.Invalid("update", nil, "it changes nothing"))
+	}
+	if u.IfRevision < 0 {
+		bad = append(bad, errs.Invalid("IfRevision", u.IfRevision, "a revision is positive; 0 demands none"))
+	}
+	return errors.Join(bad...)
+}
+
+// Consumer is a process that runs handlers.
+type Consumer struct {
+	ID      string
+	Group   string
+	Host    string
+	PID     int
+	Started time.Time
+	// Expires is when its lease runs out unless it is renewed; Expired tells that
+	// it has, and that what it held will be moved back by others.
+	Expires time.Time
+	Expired bool
+	// Handlers lists what it runs, by topic.
+	Handlers map[string][]RunningHandler
+}
+
+// RunningHandler is a handler in one process.
+type RunningHandler struct {
+	ID       string
+	Settings HandlerSettings
+}
+
+// Consumers lists the processes of all groups that run handlers in the bus's
+// namespace.
+func (b *Bus) Consumers(ctx context.Context) ([]Consumer, error) {
+	if err := b.ready(ctx); err != nil {
+		return nil, fmt.Errorf("list consumers: %w", err)
+	}
+	stored, err := b.store.Consumers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now, err := b.store.Now(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("list consumers: %w", err)
+	}
+	list := make([]Consumer, 0, len(stored))
+	for _, s := range stored {
+		list = append(list, describe(s, now))
+	}
+	return list, nil
+}
+
+func describe(s store.Consumer, now time.Time) Consumer {
+	c := Consumer{ID: s.ID, Expires: s.Expires, Expired: !now.Before(s.Expires)}
+	var runs lease.Runs
+	if json.Unmarshal(s.Runs, &runs) != nil {
+		return c // a consumer that wrote nothing yet, or of another release
+	}
+	c.Group, c.Host, c.PID, c.Started = runs.Group, runs.Host, runs.PID, time.UnixMilli(runs.Started).UTC()
+	c.Handlers = map[string][]RunningHandler{}
+	for topic, handlers := range runs.Topics {
+		for _, h := range handlers {
+			o, err := settings.ParseOverride(string(h.Settings))
+			if err != nil {
+				continue
+			}
+			c.Handlers[topic] = append(c.Handlers[topic], RunningHandler{ID: h.ID, Settings: HandlerSettings(o.Apply(settings.Handler{}))})
+		}
+	}
+	return c
+}

@@ -1,0 +1,101 @@
+package consume
+
+import (
+	"context"
+
+	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
+	"github.com/seed4933/eventbus/eventbus/internal/finish"
+	"github.com/seed4933/eventbus/eventbus/internal/poll"
+	"github.com/seed4933/eventbus/eventbus/internal/record"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/wire"
+)
+
+// Deliveries that ended with the death of their process: from suspectAt on an
+// entry runs alone, at maxDeliveries it is dead.
+const (
+	suspectAt     = 3
+	maxDeliveries = 5
+)
+
+// item is one accepted entry on its way through the pool.
+type item struct {
+	consumer *Consumer
+	topic    *served
+	cur      *current
+	holder   string // the consumer id that claimed it
+	receipt  string // "" for at_most_once
+	raw      []byte
+	entry    wire.Entry
+	handlers []*handler
+}
+
+// accept takes what a claim brought: it decodes the entries and gives them to
+// the pool. It returns whether there was a suspect among them.
+func (c *Consumer) accept(t *served, cur *current, b poll.Batch, alone bool) (suspects bool) {
+	c.alive()
+	for i, raw := range b.Entries {
+		receipt := b.Receipt(i)
+		it := &item{consumer: c, topic: t, cur: cur, holder: b.Consumer, receipt: receipt, raw: raw}
+		it.entry = decode(cur.topic, i < b.Returned, raw, c.cfg.NewID)
+		if it.entry.Deliveries >= suspectAt {
+			suspects = true
+			if !alone {
+				it.end([]store.Part{{Kind: store.BackFirst, Entry: it.backAsItWas()}})
+				continue
+			}
+		}
+		it.start()
+	}
+	return suspects
+}
+
+// decode reads an entry. On a raw topic what producers push is a payload,
+// whatever it looks like; what came back is always an envelope.
+func decode(t *store.Topic, cameBack bool, raw []byte, newID func() string) wire.Entry {
+	var e wire.Entry
+	if t.Wire == store.WireRaw && !cameBack {
+		e = wire.Bare(raw, newID)
+	} else {
+		e = wire.Decode(raw, newID)
+	}
+	if e.Type == "" {
+		e.Type = t.Name
+	}
+	return e
+}
+
+// start gives the entry to the handlers that it is for.
+func (it *item) start() {
+	it.handlers = it.topic.handlers
+	if id := it.entry.Handler; id != "" {
+		h := it.topic.handler(id)
+		if h == nil {
+			it.end([]store.Part{it.putOff(id, record.NoHandler, it.consumer.jittered(noHandlerPause))})
+			return
+		}
+		it.handlers = []*handler{h}
+	}
+	tasks := make([]dispatch.Task, len(it.handlers))
+	for i, h := range it.handlers {
+		tasks[i] = dispatch.Task{Handler: h.state, Run: func(ctx context.Context) error { return h.Run(ctx, &it.entry) }}
+	}
+	it.consumer.pool.Submit(&dispatch.Job{Topic: it.topic.name, Tasks: tasks, Finish: it.finish})
+}
+
+// end hands over what is left of the entry to be written.
+func (it *item) end(parts []store.Part) {
+	it.consumer.finisher.Add(finish.Item{
+		Keys: &it.cur.keys, Consumer: it.holder, DeadLimit: it.cur.topic.DeadLimit,
+		Ended: store.Ended{Receipt: it.receipt, Parts: parts},
+	})
+}
+
+// backAsItWas is the entry as it goes back to the queue unchanged. Where others
+// read the queue, what comes back goes elsewhere, in an envelope.
+func (it *item) backAsItWas() []byte {
+	if it.cur.keys.Shared() && it.entry.Bare {
+		return wire.Append(nil, &it.entry)
+	}
+	return it.raw
+}

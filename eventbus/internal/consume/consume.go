@@ -1,0 +1,232 @@
+// Package consume is the consuming side of a bus, put together from the steps
+// that an event takes:
+//
+//	poll ──▶ accept ──▶ dispatch ──▶ results ──▶ finish
+//	  ▲                                            │ failed
+//	  └──────────────── retry ◀────────────────────┘
+//
+// with a lease beside them that tells the others that this process lives.
+package consume
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
+	"github.com/seed4933/eventbus/eventbus/internal/finish"
+	"github.com/seed4933/eventbus/eventbus/internal/lease"
+	"github.com/seed4933/eventbus/eventbus/internal/link"
+	"github.com/seed4933/eventbus/eventbus/internal/poll"
+	"github.com/seed4933/eventbus/eventbus/internal/retry"
+	"github.com/seed4933/eventbus/eventbus/internal/settings"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/wire"
+)
+
+// Handler is one registered handler.
+type Handler struct {
+	Topic string
+	ID    string
+	Base  settings.Handler // as the code says
+	Run   func(ctx context.Context, e *wire.Entry) error
+}
+
+// Config is what a Consumer works with.
+type Config struct {
+	Store       *store.Store
+	Link        *link.Link
+	Log         *slog.Logger
+	Group       string
+	Size        int // slots of the pool
+	Lease       time.Duration
+	StopTimeout time.Duration
+	Handlers    []Handler // in the order of registration
+	// NewID makes ids of events that have none, and of failures.
+	NewID func() string
+	// Create makes a topic that is missing at start; nil where that is an error.
+	Create func(ctx context.Context, topic string) error
+	// Random returns a number in [0, n), for jitter.
+	Random func(n int64) int64
+	// Ready is called once events are taken.
+	Ready func()
+}
+
+// Consumer consumes for one process, once.
+type Consumer struct {
+	cfg     Config
+	started time.Time
+
+	topics   map[string]*served // fixed
+	pool     *dispatch.Pool
+	poller   *poll.Poller
+	mover    *retry.Mover
+	finisher *finish.Finisher
+	keeper   *lease.Keeper
+
+	applying sync.Mutex // one change of settings at a time
+	revision int64      // of the namespace, as last seen; guarded by applying
+	beat     atomic.Int64
+}
+
+// New puts a consumer together. It does no I/O.
+func New(cfg Config) *Consumer {
+	c := &Consumer{cfg: cfg, started: time.Now(), topics: map[string]*served{}}
+	for _, h := range cfg.Handlers {
+		t := c.topics[h.Topic]
+		if t == nil {
+			t = &served{name: h.Topic}
+			c.topics[h.Topic] = t
+		}
+		t.handlers = append(t.handlers, newHandler(h))
+	}
+	c.pool = dispatch.New(dispatch.Config{Size: cfg.Size, OnRelease: func(string) { c.poller.Nudge() }})
+	c.mover = retry.NewMover(cfg.Store, cfg.Link, cfg.Log)
+	c.finisher = finish.New(finish.Config{Store: cfg.Store, Link: cfg.Link, Log: cfg.Log, Written: c.written})
+	c.keeper = lease.NewKeeper(lease.Config{
+		Store: cfg.Store, Link: cfg.Link, Log: cfg.Log, Lease: cfg.Lease,
+		Runs: c.runs, Rescue: c.rescue, Reclaimed: func() { c.mover.LookAll() },
+	})
+	c.poller = poll.New(poll.Config{
+		Store: cfg.Store, Link: cfg.Link, Log: cfg.Log,
+		Consumer: c.keeper.ID, Valid: c.keeper.Valid,
+		Free: c.pool.Free, Idle: func() bool { return c.pool.Running() == 0 && c.finisher.Idle() },
+		Failed: c.failed, Revision: c.sawRevision,
+	})
+	return c
+}
+
+// failed notes that Redis does not serve, and has somebody try until it does.
+func (c *Consumer) failed(err error) {
+	c.cfg.Link.Down(err)
+	c.keeper.Probe()
+}
+
+// Beat is when Redis last answered this consumer.
+func (c *Consumer) Beat() time.Time { return time.UnixMilli(c.beat.Load()) }
+
+func (c *Consumer) alive() { c.beat.Store(time.Now().UnixMilli()) }
+
+// Run consumes until ctx ends, then stops: it takes no more, lets running
+// handlers end, cancels them at StopTimeout, gives back what was not finished,
+// and leaves the registry. It returns nil after such a stop.
+func (c *Consumer) Run(ctx context.Context) error {
+	if err := c.start(ctx); err != nil {
+		return err
+	}
+	// Contexts of their own: the loops end one after another, not with ctx.
+	loops, endLoops := context.WithCancel(context.Background())
+	defer endLoops()
+	polling, endPolling := context.WithCancel(context.Background())
+	defer endPolling()
+	keeping, endKeeping := context.WithCancel(context.Background())
+	defer endKeeping()
+	finishing, endFinishing := context.WithCancel(context.Background())
+	defer endFinishing()
+
+	var side, kept sync.WaitGroup
+	polled, written := make(chan struct{}), make(chan int, 1)
+	kept.Go(func() { c.keeper.Run(keeping) })
+	side.Go(func() { c.mover.Run(loops) })
+	side.Go(func() { c.sweep(loops) })
+	side.Go(func() { c.sweepHot(loops) })
+	side.Go(func() { c.listen(loops) })
+	go func() { written <- c.finisher.Run(finishing) }()
+	go func() { defer close(polled); c.poller.Run(polling) }()
+	if c.cfg.Ready != nil {
+		c.cfg.Ready()
+	}
+
+	<-ctx.Done()
+	c.cfg.Log.Info("stopping: no more events are taken", "running", c.pool.Running(), "timeout", c.cfg.StopTimeout)
+	stop, cancel := context.WithTimeout(context.Background(), c.cfg.StopTimeout)
+	defer cancel()
+	c.poller.Stop()
+	go func() {
+		// A poller that hangs in a call must not keep the handlers from stopping.
+		select {
+		case <-polled:
+		case <-stop.Done():
+			endPolling()
+		}
+	}()
+	select {
+	case <-polled:
+	case <-time.After(pollerGrace):
+	}
+	c.pool.Stop(stop)
+	<-polled
+	endLoops()
+	side.Wait()
+	c.finisher.Close()
+	time.AfterFunc(c.finishGrace(), endFinishing)
+	unwritten := <-written
+	c.leave(unwritten)
+	endKeeping()
+	kept.Wait()
+	return nil
+}
+
+const (
+	pollerGrace = 3 * time.Second
+	// writeGrace is how long the last events' ends may take to be written.
+	writeGrace     = 5 * time.Second
+	writeGraceDown = time.Second // when Redis does not serve anyway
+)
+
+func (c *Consumer) finishGrace() time.Duration {
+	if err, _ := c.cfg.Link.Err(); err != nil {
+		return writeGraceDown
+	}
+	return writeGrace
+}
+
+// start looks at every topic, registers the group with it, and takes the lease.
+func (c *Consumer) start(ctx context.Context) error {
+	for _, t := range c.topics {
+		if err := c.join(ctx, t.name); err != nil {
+			return err
+		}
+	}
+	var err error
+	if c.revision, err = c.cfg.Store.Revision(ctx); err != nil {
+		return err
+	}
+	for _, t := range c.topics {
+		if err := c.load(ctx, t); err != nil {
+			return err
+		}
+	}
+	if err := c.keeper.Enroll(ctx); err != nil {
+		return fmt.Errorf("take a lease: %w", err)
+	}
+	c.alive()
+	c.serve()
+	return nil
+}
+
+// leave takes the consumer out of the registry when it holds nothing; otherwise
+// it gives up its lease, so that the others move back what it held.
+func (c *Consumer) leave(unwritten int) {
+	ctx, cancel := context.WithTimeout(context.Background(), writeGraceDown)
+	defer cancel()
+	id := c.keeper.ID()
+	if unwritten > 0 || c.poller.Lost() {
+		c.cfg.Log.Warn("stopped with events in flight; others will run them", "consumer", id, "unwritten", unwritten)
+		_ = c.cfg.Store.GiveUp(ctx, id) // else the lease runs out
+		return
+	}
+	for _, t := range c.topics {
+		if cur := t.current.Load(); cur != nil {
+			if c.cfg.Store.Unhold(ctx, &cur.keys, id) != nil {
+				return // Redis does not serve: the lease runs out
+			}
+		}
+	}
+	if err := c.cfg.Store.Leave(ctx, id); err != nil {
+		c.cfg.Log.Warn("stopped without leaving the registry; the lease runs out", "consumer", id, "err", err)
+	}
+}

@@ -1,0 +1,148 @@
+package consume
+
+import (
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/finish"
+	"github.com/seed4933/eventbus/eventbus/internal/outcome"
+	"github.com/seed4933/eventbus/eventbus/internal/record"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/wire"
+)
+
+// Pauses of what is put off, each lengthened by up to a half at random.
+const (
+	noHandlerPause = 2 * time.Second  // another process has the handler
+	shutPause      = 30 * time.Second // the handler is disabled, or at its cap
+	breakerSpread  = time.Second      // after a breaker has half-opened
+)
+
+func (c *Consumer) jittered(d time.Duration) time.Duration {
+	return d + time.Duration(c.cfg.Random(int64(d/2)+1))
+}
+
+// finish turns the results of an entry's handlers into what becomes of it: what
+// succeeded is done, and only what did not goes on, for its handler alone.
+func (it *item) finish(results []dispatch.Result) {
+	var parts []store.Part
+	unfinished := 0
+	for _, r := range results {
+		if r.Status == dispatch.Unfinished {
+			unfinished++
+		}
+	}
+	if unfinished == len(results) {
+		it.end([]store.Part{{Kind: store.BackFirst, Entry: it.backAsItWas()}})
+		return
+	}
+	for i, r := range results {
+		h := it.handlers[i]
+		switch r.Status {
+		case dispatch.Succeeded:
+		case dispatch.Unfinished:
+			e := it.addressed(h.ID)
+			parts = append(parts, store.Part{Kind: store.BackFirst, Entry: wire.Append(nil, &e)})
+		case dispatch.PutOff:
+			parts = append(parts, it.postponed(h, r))
+		default:
+			parts = append(parts, it.failed(h, r.Err))
+		}
+	}
+	it.end(parts)
+}
+
+// addressed is the entry for one handler alone.
+func (it *item) addressed(handler string) wire.Entry {
+	e := it.entry
+	e.Handler = handler
+	return e
+}
+
+func (it *item) postponed(h *handler, r dispatch.Result) store.Part {
+	c := it.consumer
+	switch r.Reason {
+	case dispatch.Snoozed:
+		return it.putOff(h.ID, record.Snoozed, r.Wait)
+	case dispatch.BreakerOpen:
+		return it.putOff(h.ID, record.Open, r.Wait+c.jittered(breakerSpread))
+	case dispatch.AtAbandonedCap:
+		return it.putOff(h.ID, record.Abandoned, c.jittered(shutPause))
+	default:
+		return it.putOff(h.ID, record.Disabled, c.jittered(shutPause))
+	}
+}
+
+// putOff is a part that runs again after d, with no attempt used.
+func (it *item) putOff(handler string, reason record.Reason, d time.Duration) store.Part {
+	return it.part(store.Retry, it.addressed(handler), reason, "", d)
+}
+
+// failed is a part for a failed attempt: to the retry set while there are
+// attempts left, else to the dead set.
+func (it *item) failed(h *handler, err error) store.Part {
+	e := it.addressed(h.ID)
+	e.Attempt++
+	e.Deliveries = 0
+	if e.FailedAt == 0 {
+		e.FailedAt = time.Now().UnixMilli()
+	}
+	kind, delay := outcome.Of(err)
+	switch {
+	case kind == outcome.Dead:
+		return it.part(store.Dead, e, record.Rejected, err.Error(), 0)
+	case e.Attempt >= h.settings.Load().MaxAttempts:
+		return it.part(store.Dead, e, record.Exhausted, err.Error(), 0)
+	case kind != outcome.Later:
+		delay = it.consumer.backoff(h, e.Attempt)
+	}
+	return it.part(store.Retry, e, record.Failed, err.Error(), delay)
+}
+
+// part makes a failure's record around an entry addressed to its handler.
+func (it *item) part(kind store.PartKind, e wire.Entry, reason record.Reason, text string, delay time.Duration) store.Part {
+	return failure(kind, e, reason, text, delay, it.consumer.cfg.NewID)
+}
+
+func failure(kind store.PartKind, e wire.Entry, reason record.Reason, text string, delay time.Duration, newID func() string) store.Part {
+	if e.Failure == "" {
+		e.Failure = newID()
+	}
+	meta := record.Failure{
+		Event: e.ID, Handler: e.Handler, Reason: reason, Error: text,
+		Attempts: e.Attempt, Deliveries: e.Deliveries, FirstAt: e.FailedAt,
+	}
+	return store.Part{Kind: kind, ID: e.Failure, Meta: meta.Marshal(), Entry: wire.Append(nil, &e), Delay: min(delay, maxDelay)}
+}
+
+// maxDelay caps what a handler may ask for: ten years. Scores stay far below
+// the 2^53 up to which they are exact.
+const maxDelay = 10 * 365 * 24 * time.Hour
+
+// rescue is what becomes of an entry whose consumer died: it is delivered once
+// more, next of all, or it is dead.
+func (c *Consumer) rescue(t *store.Topic, receipt string, raw []byte) store.Part {
+	e := decode(t, store.CameBack(receipt), raw, c.cfg.NewID)
+	e.Deliveries++
+	if e.Deliveries >= maxDeliveries {
+		if e.FailedAt == 0 {
+			e.FailedAt = time.Now().UnixMilli()
+		}
+		return failure(store.Dead, e, record.Killed, errs.KilledProcess.Error(), 0, c.cfg.NewID)
+	}
+	return store.Part{Kind: store.BackFirst, Entry: wire.Append(nil, &e)}
+}
+
+// written notes when what was put into the retry set is due.
+func (c *Consumer) written(items []finish.Item) {
+	for _, it := range items {
+		for _, p := range it.Ended.Parts {
+			if p.Kind == store.Retry {
+				c.mover.Note(it.Keys, p.Delay)
+			}
+		}
+	}
+	c.alive()
+	c.poller.Nudge()
+}

@@ -1,0 +1,244 @@
+package consume
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/lease"
+	"github.com/seed4933/eventbus/eventbus/internal/poll"
+	"github.com/seed4933/eventbus/eventbus/internal/retry"
+	"github.com/seed4933/eventbus/eventbus/internal/settings"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+// served is a topic for which this process has handlers.
+type served struct {
+	name     string
+	handlers []*handler              // fixed
+	current  atomic.Pointer[current] // nil while there is no such topic or group
+}
+
+// current is a topic as its settings were last read.
+type current struct {
+	topic *store.Topic
+	keys  store.Keys
+}
+
+// handler is a registered handler and the settings that hold for it.
+type handler struct {
+	Handler
+	state    *dispatch.Handler
+	settings atomic.Pointer[settings.Handler]
+}
+
+func newHandler(h Handler) *handler {
+	r := &handler{Handler: h, state: dispatch.NewHandler(h.ID, limits(h.Base))}
+	r.settings.Store(&h.Base)
+	return r
+}
+
+func limits(s settings.Handler) dispatch.Settings {
+	return dispatch.Settings{
+		Enabled: s.Enabled, Timeout: s.Timeout, Concurrency: s.Concurrency, MaxAbandoned: s.MaxAbandoned,
+		BreakerFailures: s.BreakerFailures, BreakerOpen: s.BreakerOpen,
+	}
+}
+
+func (t *served) handler(id string) *handler {
+	for _, h := range t.handlers {
+		if h.ID == id {
+			return h
+		}
+	}
+	return nil
+}
+
+// join registers the group with a topic at start, and makes the topic where that
+// is wanted.
+func (c *Consumer) join(ctx context.Context, name string) error {
+	t, err := c.cfg.Store.Topic(ctx, name)
+	if errors.Is(err, errs.TopicNotFound) && c.cfg.Create != nil {
+		if err := c.cfg.Create(ctx, name); err != nil && !errors.Is(err, errs.TopicExists) {
+			return err
+		}
+		t, err = c.cfg.Store.Topic(ctx, name)
+	}
+	if err != nil {
+		return err
+	}
+	if err := c.cfg.Store.IndexTopic(ctx, name); err != nil {
+		return err
+	}
+	if _, ok := t.Group(c.cfg.Group); ok {
+		return nil
+	}
+	err = c.cfg.Store.AddGroup(ctx, name, store.Group{Name: c.cfg.Group})
+	if errors.Is(err, errs.GroupExists) {
+		return nil
+	}
+	return err
+}
+
+// load reads a topic's settings and puts them into force.
+func (c *Consumer) load(ctx context.Context, t *served) error {
+	topic, err := c.cfg.Store.Topic(ctx, t.name)
+	if errors.Is(err, errs.TopicNotFound) || errors.Is(err, errs.TopicDeleting) {
+		if t.current.Swap(nil) != nil {
+			c.cfg.Log.Warn("a topic with handlers here was deleted; it is served again when it is made anew", "topic", t.name)
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	group, ok := topic.Group(c.cfg.Group)
+	if !ok {
+		if t.current.Swap(nil) != nil {
+			c.cfg.Log.Warn("this process's group was removed from a topic; it joins again at the next start", "topic", t.name, "group", c.cfg.Group)
+		}
+		return nil
+	}
+	for _, h := range t.handlers {
+		override, err := settings.ParseOverride(topic.Handlers[c.cfg.Group][h.ID])
+		if err != nil {
+			c.cfg.Log.Error("settings of a handler cannot be read; those of the code hold", "topic", t.name, "handler", h.ID, "err", err)
+		}
+		applied := override.Apply(h.Base)
+		if bad := errors.Join(applied.Check("")...); bad != nil {
+			c.cfg.Log.Error("settings of a handler are invalid; those of the code hold", "topic", t.name, "handler", h.ID, "err", bad)
+			applied = h.Base
+		}
+		if old := h.settings.Swap(&applied); *old != applied {
+			h.state.Apply(limits(applied))
+		}
+	}
+	t.current.Store(&current{topic: topic, keys: c.cfg.Store.Keys(topic, group)})
+	return nil
+}
+
+// serve tells poller and mover which topics there are now.
+func (c *Consumer) serve() {
+	var polled []*poll.Topic
+	var moved []*store.Keys
+	for _, t := range c.topics {
+		cur := t.current.Load()
+		if cur == nil || !cur.topic.Enabled {
+			continue
+		}
+		moved = append(moved, &cur.keys)
+		polled = append(polled, &poll.Topic{
+			Keys:       &cur.keys,
+			AtMostOnce: cur.topic.Delivery == store.AtMostOnce,
+			Room:       func() int { return c.room(t, cur.topic.Concurrency) },
+			Blocked:    t.blocked,
+			Accept:     func(b poll.Batch, alone bool) bool { return c.accept(t, cur, b, alone) },
+		})
+	}
+	c.poller.Serve(polled)
+	c.mover.Serve(moved)
+}
+
+// reload reads the settings of one topic, or with "" of all, puts them into
+// force, and tells the others what runs here now.
+func (c *Consumer) reload(ctx context.Context, name string) error {
+	c.applying.Lock()
+	defer c.applying.Unlock()
+	return c.reloadLocked(ctx, name)
+}
+
+func (c *Consumer) reloadLocked(ctx context.Context, name string) error {
+	for _, t := range c.topics {
+		if name != "" && t.name != name {
+			continue
+		}
+		if err := c.load(ctx, t); err != nil {
+			return err
+		}
+	}
+	c.serve()
+	return c.keeper.Describe(ctx)
+}
+
+// sawRevision puts changed settings into force before the events of a claim run.
+func (c *Consumer) sawRevision(topic string, revision int64) {
+	t := c.topics[topic]
+	if cur := t.current.Load(); cur == nil || cur.topic.Revision == revision {
+		return
+	}
+	if err := c.reload(context.Background(), topic); err != nil {
+		c.cfg.Log.Warn("changed settings could not be read; trying again with the next look", "topic", topic, "err", err)
+	}
+}
+
+// room is the number of the topic's events that may start now.
+func (c *Consumer) room(t *served, limit int) int {
+	others := make([]int, 0, len(c.topics))
+	for name, o := range c.topics {
+		if cur := o.current.Load(); name != t.name && cur != nil && cur.topic.Enabled {
+			others = append(others, c.pool.RunningOf(name))
+		}
+	}
+	room := roomFor(c.cfg.Size, c.pool.Running(), c.pool.RunningOf(t.name), limit, others)
+	for _, h := range t.handlers {
+		if _, waiting, _ := h.state.Stats(); waiting > 0 {
+			return 0 // more would only wait in their slots for the handler's limit
+		}
+		if limit := h.settings.Load().Concurrency; limit > 0 && len(t.handlers) == 1 {
+			room = min(room, limit-c.pool.RunningOf(t.name))
+		}
+	}
+	return max(room, 0)
+}
+
+// blocked tells that no handler of the topic can run, and for how long at least.
+func (t *served) blocked() (bool, time.Duration) {
+	var soonest time.Duration
+	for i, h := range t.handlers {
+		reason, wait := h.state.Blocked()
+		if reason == "" {
+			return false, 0
+		}
+		if wait <= 0 {
+			wait = lookAgain
+		}
+		if i == 0 || wait < soonest {
+			soonest = wait
+		}
+	}
+	return true, soonest
+}
+
+// lookAgain is when a topic is looked at again whose handlers are blocked for an
+// unknown time; a change of settings comes before.
+const lookAgain = time.Second
+
+// runs is what stands beside this consumer's lease.
+func (c *Consumer) runs() []byte {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown"
+	}
+	r := lease.Runs{Host: host, PID: os.Getpid(), Started: c.started.UnixMilli(), Group: c.cfg.Group, Topics: map[string][]lease.Handle{}}
+	for _, t := range c.topics {
+		for _, h := range t.handlers {
+			r.Topics[t.name] = append(r.Topics[t.name], lease.Handle{ID: h.ID, Settings: json.RawMessage(settings.Full(*h.settings.Load()).String())})
+		}
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		panic(err) // strings and numbers marshal
+	}
+	return b
+}
+
+// backoff is the delay after a handler's n-th failed attempt.
+func (c *Consumer) backoff(h *handler, n int) time.Duration {
+	s := h.settings.Load()
+	return retry.Backoff(n, s.RetryInitial, s.RetryMax, c.cfg.Random)
+}

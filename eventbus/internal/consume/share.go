@@ -1,0 +1,31 @@
+package consume
+
+// roomFor tells how many events of one topic may start now, so that no topic
+// keeps another one waiting. Each of the other topics keeps a small reserve of
+// slots: its part of a quarter of the pool, at least one, as far as it does not
+// use them already; all reserves together are at most that quarter.
+//
+//	size     slots of the pool
+//	running  events under way, of all topics
+//	own      of them, those of this topic
+//	limit    the topic's own limit, 0 for none
+//	others   events under way of each other topic
+//
+// A slow topic can therefore fill three quarters of the pool, and every other
+// topic finds a slot at once.
+func roomFor(size, running, own, limit int, others []int) int {
+	reserve := 0
+	if len(others) > 0 {
+		quarter := size / 4
+		each := max(1, quarter/(len(others)+1))
+		for _, n := range others {
+			reserve += max(0, each-n)
+		}
+		reserve = min(reserve, quarter)
+	}
+	room := size - running - reserve
+	if limit > 0 {
+		room = min(room, limit-own)
+	}
+	return max(room, 0)
+}

@@ -1,0 +1,201 @@
+// Package finish ends events: it collects what handlers have ended and writes
+// it to Redis, many in one call.
+//
+// There is no delay for the sake of a batch: what has ended while a call was
+// under way goes into the next one. Under load batches grow by themselves; on
+// an idle bus an event is finished at once.
+//
+// # What it survives
+//
+//   - Redis refuses or cannot be reached: the batch is kept and tried again
+//     until it is written. Meanwhile events stay in flight, under a lease that
+//     goes on, and Add blocks once enough is pending, so that handlers' slots
+//     fill up and nothing more is claimed.
+//   - A reply is lost: the batch is written again; receipts that are gone change
+//     nothing. Entries without a receipt (at_most_once) may then leave a failure
+//     twice: they are not promised more.
+//   - The lease is lost: the receipts are gone, the call changes nothing.
+package finish
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+
+	"github.com/seed4933/eventbus/eventbus/internal/link"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+const (
+	// maxBatch bounds one call's entries, maxBatchBytes what it carries of them.
+	maxBatch      = 500
+	maxBatchBytes = 4 << 20
+	// maxPending is how many ended events wait before Add blocks.
+	maxPending = 4096
+)
+
+// Store is what a Finisher needs of Redis.
+type Store interface {
+	Finish(ctx context.Context, k *store.Keys, consumer string, deadLimit int64, ended []store.Ended) (n, dropped int64, err error)
+}
+
+// Item is one event that has ended.
+type Item struct {
+	Keys      *store.Keys
+	Consumer  string // who claimed it
+	DeadLimit int64
+	Ended     store.Ended
+}
+
+// Config is what a Finisher works with.
+type Config struct {
+	Store Store
+	Link  *link.Link
+	Log   *slog.Logger
+	// Written is called after a batch was written, with its items.
+	Written func(items []Item)
+}
+
+// Finisher is safe for use by many goroutines.
+type Finisher struct {
+	cfg Config
+
+	mu      sync.Mutex
+	changed sync.Cond // something was added or written
+	pending []Item
+	writing int
+	closed  bool
+}
+
+// New returns a finisher; Run makes it work.
+func New(cfg Config) *Finisher {
+	f := &Finisher{cfg: cfg}
+	f.changed.L = &f.mu
+	return f
+}
+
+// Add hands over an event that has ended. It blocks while too much is pending.
+func (f *Finisher) Add(item Item) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for len(f.pending) >= maxPending && !f.closed {
+		f.changed.Wait()
+	}
+	f.pending = append(f.pending, item)
+	f.changed.Broadcast()
+}
+
+// Idle tells that all that was added is written.
+func (f *Finisher) Idle() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.pending)+f.writing == 0
+}
+
+// Close makes Run return once all that was added is written.
+func (f *Finisher) Close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.closed = true
+	f.changed.Broadcast()
+}
+
+// Run writes until Close, and returns how many events were left unwritten
+// because ctx ended first. Those stay in flight in Redis.
+func (f *Finisher) Run(ctx context.Context) int {
+	stop := context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.changed.Broadcast()
+	})
+	defer stop()
+	for {
+		f.mu.Lock()
+		for len(f.pending) == 0 && !f.closed && ctx.Err() == nil {
+			f.changed.Wait()
+		}
+		items := f.pending
+		f.pending, f.writing = nil, len(items)
+		f.changed.Broadcast()
+		f.mu.Unlock()
+		if len(items) == 0 {
+			return 0
+		}
+		left := f.write(ctx, items)
+		f.mu.Lock()
+		f.writing = 0
+		pending := len(f.pending)
+		f.mu.Unlock()
+		if left > 0 {
+			return left + pending
+		}
+	}
+}
+
+// write writes all items, grouped by who holds them, and returns how many it
+// could not write before ctx ended.
+func (f *Finisher) write(ctx context.Context, items []Item) int {
+	for len(items) > 0 {
+		batch, rest := split(items)
+		if !f.call(ctx, batch) {
+			return len(items)
+		}
+		items = rest
+	}
+	return 0
+}
+
+// split takes the items that can share a call with the first one.
+func split(items []Item) (batch, rest []Item) {
+	first, bytes := items[0], 0
+	batch = make([]Item, 0, min(len(items), maxBatch))
+	for _, it := range items {
+		if it.Keys != first.Keys || it.Consumer != first.Consumer || len(batch) >= maxBatch || bytes > maxBatchBytes {
+			rest = append(rest, it)
+			continue
+		}
+		for _, p := range it.Ended.Parts {
+			bytes += len(p.Entry)
+		}
+		batch = append(batch, it)
+	}
+	return batch, rest
+}
+
+// call writes one batch, however often Redis refuses it, until ctx ends.
+func (f *Finisher) call(ctx context.Context, batch []Item) bool {
+	ended := make([]store.Ended, len(batch))
+	for i, it := range batch {
+		ended[i] = it.Ended
+	}
+	first := batch[0]
+	reported := false
+	var pause link.Pause
+	for {
+		if f.cfg.Link.Wait(ctx) != nil {
+			return false
+		}
+		_, dropped, err := f.cfg.Store.Finish(ctx, first.Keys, first.Consumer, first.DeadLimit, ended)
+		if err == nil {
+			if dropped > 0 {
+				f.cfg.Log.Warn("dead failures were dropped at the topic's limit", "topic", first.Keys.Topic, "group", first.Keys.Group, "dropped", dropped, "limit", first.DeadLimit)
+			}
+			f.cfg.Written(batch)
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		if store.OfTopic(err) || store.OutOfMemory(err) {
+			if !reported {
+				f.cfg.Log.Error("ended events cannot be written; they stay in flight and are tried again", "topic", first.Keys.Topic, "group", first.Keys.Group, "events", len(batch), "err", err)
+				reported = true
+			}
+			if !pause.Wait(ctx) {
+				return false
+			}
+			continue
+		}
+		f.cfg.Link.Down(err)
+	}
+}

@@ -1,0 +1,202 @@
+// Package lease keeps a consumer's lease, and moves back what consumers held
+// whose lease has run out.
+//
+// # States of a consumer
+//
+//	            renewed every third of a lease
+//	              ┌─────┐
+//	enrolled ──▶ live ──┴─▶ expired ──▶ reclaimed ──▶ forgotten
+//	              │            │  renewed in time: live again
+//	              └─ left      └─ comes back too late: takes a new id
+//
+// # What it survives
+//
+//   - A process is killed: its lease runs out, others move what it held back,
+//     each entry by the one call that removes its receipt.
+//   - A process stands still for longer than its lease and comes back: its
+//     entries run elsewhere; what it reports finds no receipt. It takes a new id
+//     and has whatever the old one may still hold reclaimed.
+//   - Redis is away for longer than a lease: then every lease has run out, and
+//     nobody has died. Whoever finds an expired lease reclaims only after it has
+//     itself renewed without a gap for a whole lease: by then all others that
+//     live have renewed too.
+//   - Whoever reclaims dies half way: the next one goes on with the rest.
+//   - A consumer claims after it was forgotten: the holders of a queue tell who
+//     may hold entries; one that is in no registry is reclaimed like a dead one.
+package lease
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed4933/eventbus/eventbus/internal/link"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+// Config is what a Keeper works with.
+type Config struct {
+	Store *store.Store
+	Link  *link.Link
+	Log   *slog.Logger
+	Lease time.Duration
+	// Runs tells what the process runs, as JSON, for a new consumer id.
+	Runs func() []byte
+	// Rescue turns an entry that a dead consumer held into what becomes of it.
+	Rescue func(t *store.Topic, receipt string, entry []byte) store.Part
+	// Reclaimed is called after something was moved back.
+	Reclaimed func()
+}
+
+// Keeper keeps the lease of one process's consumer. It is also the one that
+// tries whether Redis works while the link is down: renewing writes, so that
+// it fails in every state in which moving events would.
+type Keeper struct {
+	cfg Config
+
+	mu      sync.Mutex
+	id      string
+	renewed time.Time // last success
+	steady  time.Time // first success of the row without a gap
+	probe   chan struct{}
+}
+
+// NewKeeper returns a keeper with a fresh consumer id.
+func NewKeeper(cfg Config) *Keeper {
+	return &Keeper{cfg: cfg, id: newID(), probe: make(chan struct{}, 1)}
+}
+
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// ID is the consumer id under which to claim now.
+func (k *Keeper) ID() string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.id
+}
+
+// Enroll takes the lease. Claim nothing before it has succeeded.
+func (k *Keeper) Enroll(ctx context.Context) error {
+	if err := k.cfg.Store.Enroll(ctx, k.ID(), k.cfg.Lease, k.cfg.Runs()); err != nil {
+		return err
+	}
+	k.success(time.Now())
+	return nil
+}
+
+// Describe writes anew what the process runs.
+func (k *Keeper) Describe(ctx context.Context) error {
+	return k.cfg.Store.Describe(ctx, k.ID(), k.cfg.Runs())
+}
+
+// success notes a renewal and tells whether the row of them is a lease long.
+func (k *Keeper) success(now time.Time) (settled bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.steady.IsZero() || now.Sub(k.renewed) > k.cfg.Lease {
+		k.steady = now
+	}
+	k.renewed = now
+	return now.Sub(k.steady) >= k.cfg.Lease
+}
+
+func (k *Keeper) failure() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.steady = time.Time{}
+}
+
+// Valid tells that the lease stands for a while yet by this process's own clock:
+// whoever was halted for long must not claim before it has renewed.
+func (k *Keeper) Valid() bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Since(k.renewed) < k.cfg.Lease*2/3
+}
+
+// Run renews until ctx ends: that must be after the last handler has ended.
+func (k *Keeper) Run(ctx context.Context) {
+	var pause link.Pause
+	timer := time.NewTimer(k.cfg.Lease / 3)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-k.probe:
+		}
+		err := k.renew(ctx)
+		wait := k.cfg.Lease / 3
+		switch {
+		case err == nil:
+			pause.Reset()
+			k.cfg.Link.Up()
+		case ctx.Err() != nil:
+			return
+		default:
+			k.failure()
+			k.cfg.Link.Down(err)
+			wait = pause.Next()
+		}
+		timer.Reset(wait)
+	}
+}
+
+// Probe makes Run try Redis soon: somebody found that it does not serve.
+func (k *Keeper) Probe() {
+	select {
+	case k.probe <- struct{}{}:
+	default:
+	}
+}
+
+func (k *Keeper) renew(ctx context.Context) error {
+	id := k.ID()
+	held, expired, err := k.cfg.Store.Renew(ctx, id, k.cfg.Lease)
+	if err != nil {
+		return err
+	}
+	if !held {
+		return k.replace(ctx, id)
+	}
+	if !k.success(time.Now()) {
+		return nil
+	}
+	for _, dead := range expired {
+		if dead == id {
+			continue
+		}
+		if err := k.reclaim(ctx, dead); err != nil {
+			return ignoreOfTopic(k.cfg.Log, dead, err)
+		}
+	}
+	return nil
+}
+
+// replace takes a new id after the lease of the old one was lost.
+func (k *Keeper) replace(ctx context.Context, old string) error {
+	k.cfg.Log.Warn("the lease was lost, events in flight will run again elsewhere; going on as a new consumer", "consumer", old)
+	k.mu.Lock()
+	k.id, k.steady = newID(), time.Time{}
+	k.mu.Unlock()
+	if err := k.Enroll(ctx); err != nil {
+		return err
+	}
+	if err := k.cfg.Store.Describe(ctx, old, k.cfg.Runs()); err != nil {
+		return err
+	}
+	return k.cfg.Store.GiveUp(ctx, old)
+}
+
+func ignoreOfTopic(log *slog.Logger, consumer string, err error) error {
+	if store.OfTopic(err) && !errors.Is(err, context.Canceled) {
+		log.Error("what a dead consumer held cannot all be moved back; trying again", "consumer", consumer, "err", err)
+		return nil
+	}
+	return err
+}

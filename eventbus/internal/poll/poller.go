@@ -1,0 +1,322 @@
+// Package poll takes events out of the queues, no more than can be run.
+//
+// # How it waits and how it takes
+//
+// Two goroutines share the work. The listener blocks in one BLPOP on the bells
+// of all topics of which nothing is known (and on the lists themselves of
+// at_most_once topics), and on a key of the consumer's own by which it is woken.
+// The loop claims, without blocking, from the topics that are known to have
+// something, and asks the listener only when there is nothing to claim:
+//
+//	        token popped                 claimed fewer than asked
+//	quiet ───────────────▶ ready ─────────────────────────────────▶ quiet
+//	  ▲    sweep rang        │ ▲
+//	  │                      │ └─ a slot of the pool was freed
+//	  └──────────────────────┘
+//	     settings changed
+//
+// Under load the listener therefore costs nothing, and on an idle bus an event
+// is claimed two round trips after it was sent. A round of claims gives every
+// ready topic its part of the pool's free room, starting with another topic each
+// time; claims of one round go out together, so that a long round trip is paid
+// once a round and not once a topic.
+//
+// # What it survives
+//
+//   - A consumer that dies between popping a token and claiming: every consumer
+//     looks over its queues each second and rings for those that have entries and
+//     no token (Sweep). The same finds what foreign producers push.
+//   - A claim whose reply is lost: the entries are in flight, and nobody knows.
+//     The claim's number is kept, and the consumer's in-flight hash is searched
+//     for it until a minute has passed without a find.
+//   - A stop while the listener blocks: it is woken through its own key. A BLPOP
+//     is never given up by cancelling: it could pop into a connection that nobody
+//     reads.
+//   - A key of another type under a bell: that topic is set aside and looked at
+//     again later; the others go on.
+//   - A topic whose events kill the process: see solo.go.
+package poll
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/link"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+const (
+	// BlockTimeout is how long one BLPOP waits.
+	BlockTimeout = 30 * time.Second
+	// asideFor is how long a topic with an error of its own is left alone.
+	asideFor = 5 * time.Second
+	// maxClaim bounds the entries of one claim.
+	maxClaim = 500
+)
+
+// Topic is what a poller knows of one topic that its process serves.
+type Topic struct {
+	Keys       *store.Keys
+	AtMostOnce bool
+	// Room tells how many events of the topic may start now.
+	Room func() int
+	// Blocked tells whether, and for how long at least, no handler of the topic
+	// can run. Its events are then left where they are.
+	Blocked func() (bool, time.Duration)
+	// Accept takes what was claimed. alone says that nothing else is in flight
+	// in this process. It returns whether it gave back entries that must run so.
+	Accept func(b Batch, alone bool) (suspects bool)
+}
+
+// Batch is what one claim brought.
+type Batch struct {
+	store.Claimed
+	Consumer string // "" when the entries were taken for good
+	Claim    uint64
+}
+
+// Receipt is the receipt of the i-th entry; "" when there is none.
+func (b *Batch) Receipt(i int) string {
+	if b.Consumer == "" {
+		return ""
+	}
+	return b.Claimed.Receipt(b.Claim, i)
+}
+
+// Config is what a Poller works with.
+type Config struct {
+	Store *store.Store
+	Link  *link.Link
+	Log   *slog.Logger
+	// Consumer is the id under which to claim now; Valid whether its lease stands.
+	Consumer func() string
+	Valid    func() bool
+	// Free is the number of free slots of the pool; Idle whether nothing is in
+	// flight in this process.
+	Free func() int
+	Idle func() bool
+	// Failed is called when a call showed that Redis does not serve.
+	Failed func(err error)
+	// Revision is called with the topic and the revision that a claim returned,
+	// before its entries are accepted.
+	Revision func(topic string, revision int64)
+}
+
+// Poller polls for one process.
+type Poller struct {
+	cfg Config
+
+	mu     sync.Mutex
+	topics []*state
+	byKey  map[string]*state
+	solo   *state
+	lost   []lostClaim
+	claims uint64
+	first  int // where the next round begins
+
+	nudge    chan struct{} // something has changed: look again
+	stopping chan struct{}
+	stop     sync.Once
+	ears     *listeners
+}
+
+// state is a topic and what the loop knows of it. Guarded by Poller.mu.
+type state struct {
+	*Topic
+	ready bool
+	aside time.Time // left alone until then
+	said  string    // the error that was logged last
+	hot   time.Time // foreign producers push into it; looked at often until then
+}
+
+// New returns a poller without topics.
+func New(cfg Config) *Poller {
+	p := &Poller{cfg: cfg, byKey: map[string]*state{}, nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
+	p.ears = newListeners(cfg.Store)
+	return p
+}
+
+// Serve replaces the topics that are polled: those that are enabled and have
+// handlers here.
+func (p *Poller) Serve(topics []*Topic) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	states := make([]*state, len(topics))
+	byKey := map[string]*state{}
+	for i, t := range topics {
+		st := &state{Topic: t, ready: true}
+		if old := p.byKey[t.Keys.Bell]; old != nil {
+			st.hot = old.hot
+		}
+		states[i] = st
+		byKey[t.Keys.Bell] = st
+		if t.AtMostOnce {
+			byKey[t.Keys.Queue] = st
+			byKey[t.Keys.Returns] = st
+		}
+	}
+	p.topics, p.byKey, p.solo = states, byKey, nil
+	p.Nudge()
+}
+
+// Nudge makes the loop look again: a slot was freed, something was finished.
+func (p *Poller) Nudge() {
+	select {
+	case p.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// Stop makes Run return, and claims nothing any more once it has returned.
+func (p *Poller) Stop() { p.stop.Do(func() { close(p.stopping) }) }
+
+// Run polls until Stop. ctx ends it too, without waiting for what the listener
+// may just be popping: for the hard end of a stop.
+func (p *Poller) Run(ctx context.Context) {
+	defer p.ears.close(ctx, p.hear)
+	for {
+		select {
+		case <-p.stopping:
+			return
+		case <-ctx.Done():
+			return
+		default:
+		}
+		if p.link(ctx) != nil {
+			return
+		}
+		if p.round(ctx) {
+			continue
+		}
+		if !p.wait(ctx) {
+			return
+		}
+	}
+}
+
+// link waits until Redis serves, or the poller stops.
+func (p *Poller) link(ctx context.Context) error {
+	if err, _ := p.cfg.Link.Err(); err == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-p.stopping:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return p.cfg.Link.Wait(ctx)
+}
+
+// wait listens until there is something to do; false when the poller stops.
+func (p *Poller) wait(ctx context.Context) bool {
+	keys, delay := p.wanted()
+	p.ears.listen(ctx, keys, p.cfg.Consumer())
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	select {
+	case heard := <-p.ears.heard:
+		p.hear(ctx, heard)
+	case <-p.nudge:
+	case <-timer.C:
+	case <-p.stopping:
+		return false
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+// wanted lists the keys to listen on, in an order that begins elsewhere each
+// time, and the time after which to look again anyway.
+func (p *Poller) wanted() (keys []key, delay time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delay = BlockTimeout
+	now := time.Now()
+	p.first++
+	for i := range p.topics {
+		st := p.topics[(p.first+i)%len(p.topics)]
+		if left := st.aside.Sub(now); left > 0 {
+			delay = min(delay, left)
+			continue
+		}
+		if blocked, left := st.Blocked(); blocked {
+			delay = min(delay, max(left, time.Millisecond))
+			continue
+		}
+		switch {
+		case st.ready:
+		case !st.AtMostOnce:
+			keys = append(keys, key{topic: st.Keys.Topic, name: st.Keys.Bell})
+		case st.Room() > 0:
+			keys = append(keys, key{topic: st.Keys.Topic, name: st.Keys.Queue, strict: true})
+			if st.Keys.Shared() {
+				keys = append(keys, key{topic: st.Keys.Topic, name: st.Keys.Returns, strict: true})
+			}
+		}
+	}
+	return keys, delay
+}
+
+// hear acts on what the listener has popped.
+func (p *Poller) hear(ctx context.Context, h heard) {
+	if h.err != nil {
+		if store.OfTopic(h.err) {
+			p.setAsideCulprits(ctx, h.asked)
+			return
+		}
+		p.cfg.Failed(h.err)
+		return
+	}
+	p.mu.Lock()
+	st := p.byKey[h.key]
+	if st != nil {
+		st.ready = true
+	}
+	p.mu.Unlock()
+	if st == nil || !st.AtMostOnce || h.key == st.Keys.Bell {
+		return
+	}
+	batch := Batch{Claimed: store.Claimed{Entries: [][]byte{h.element}}}
+	if h.key == st.Keys.Returns && st.Keys.Shared() {
+		batch.Returned = 1
+	}
+	st.Accept(batch, false)
+}
+
+// setAsideCulprits finds the topics whose keys made a BLPOP over many fail.
+func (p *Poller) setAsideCulprits(ctx context.Context, asked []key) {
+	for _, k := range asked {
+		kind, err := p.cfg.Store.TypeOf(ctx, k.name)
+		if err == nil && (kind == "list" || kind == "none") {
+			continue
+		}
+		if err == nil {
+			err = &wrongType{key: k.name, kind: kind}
+		} else if !store.OfTopic(err) {
+			p.cfg.Failed(err)
+			return
+		}
+		p.mu.Lock()
+		if st := p.byKey[k.name]; st != nil {
+			p.setAside(st, err)
+		}
+		p.mu.Unlock()
+	}
+}
+
+// setAside leaves a topic alone for a while and says why, once.
+func (p *Poller) setAside(st *state, err error) {
+	st.aside = time.Now().Add(asideFor)
+	st.ready = true // look by itself then
+	if st.said != err.Error() {
+		st.said = err.Error()
+		p.cfg.Log.Error("a topic cannot be polled; it is set aside and looked at again", "topic", st.Keys.Topic, "group", st.Keys.Group, "every", asideFor, "err", err)
+	}
+}

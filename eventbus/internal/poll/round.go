@@ -1,0 +1,139 @@
+package poll
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+// order is one claim of a round.
+type order struct {
+	st       *state
+	most     int
+	consumer string
+	claim    uint64
+	got      store.Claimed
+	err      error
+}
+
+// round claims once from every topic that is ready and has room, and tells
+// whether there was any.
+func (p *Poller) round(ctx context.Context) bool {
+	orders, alone := p.plan()
+	if len(orders) == 0 || !p.cfg.Valid() {
+		return false
+	}
+	var all sync.WaitGroup
+	for _, o := range orders[1:] {
+		all.Go(func() { p.order(o) })
+	}
+	p.order(orders[0])
+	all.Wait()
+	for _, o := range orders {
+		p.settle(o, alone)
+	}
+	return true
+}
+
+// plan gives every ready topic a fair part of the free room.
+func (p *Poller) plan() (orders []*order, alone bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.solo != nil {
+		return p.planSolo(), true
+	}
+	free := p.cfg.Free()
+	if free <= 0 || len(p.topics) == 0 {
+		return nil, false
+	}
+	now := time.Now()
+	ready := make([]*state, 0, len(p.topics))
+	p.first++
+	for i := range p.topics {
+		st := p.topics[(p.first+i)%len(p.topics)]
+		if !st.ready || now.Before(st.aside) {
+			continue
+		}
+		if blocked, _ := st.Blocked(); blocked {
+			continue
+		}
+		ready = append(ready, st)
+	}
+	for i, st := range ready {
+		part := (free + len(ready) - i - 1) / (len(ready) - i) // what is left, shared by those who are left
+		most := min(part, st.Room(), maxClaim)
+		if most <= 0 {
+			continue
+		}
+		free -= most
+		orders = append(orders, p.newOrder(st, most))
+	}
+	return orders, false
+}
+
+func (p *Poller) newOrder(st *state, most int) *order {
+	p.claims++
+	return &order{st: st, most: most, consumer: p.cfg.Consumer(), claim: p.claims}
+}
+
+// order carries a claim out. Its context is nobody's: a claim that was sent
+// must be answered, or its entries would be in flight unknown.
+func (p *Poller) order(o *order) {
+	ctx := context.Background()
+	if o.st.AtMostOnce {
+		o.got, o.err = p.cfg.Store.Take(ctx, o.st.Keys, o.most)
+		return
+	}
+	o.got, o.err = p.cfg.Store.Claim(ctx, o.st.Keys, o.consumer, o.claim, o.most)
+}
+
+// settle acts on the reply to a claim.
+func (p *Poller) settle(o *order, alone bool) {
+	st := o.st
+	if o.err != nil {
+		p.mu.Lock()
+		if !st.AtMostOnce {
+			p.lost = append(p.lost, lostClaim{keys: st.Keys, consumer: o.consumer, claim: o.claim, since: time.Now()})
+		}
+		if store.OfTopic(o.err) || store.OutOfMemory(o.err) {
+			p.setAside(st, o.err)
+			p.mu.Unlock()
+			return
+		}
+		p.mu.Unlock()
+		p.cfg.Failed(o.err)
+		return
+	}
+	p.mu.Lock()
+	st.said = ""
+	// Fewer than asked, and the script has rung where more is left.
+	st.ready = len(o.got.Entries) >= o.most
+	if len(o.got.Entries) == 0 && p.solo == st {
+		p.solo = nil
+	}
+	p.mu.Unlock()
+	p.cfg.Revision(st.Keys.Topic, o.got.Revision)
+	if len(o.got.Entries) == 0 {
+		return
+	}
+	batch := Batch{Claimed: o.got, Claim: o.claim}
+	if !st.AtMostOnce {
+		batch.Consumer = o.consumer
+	}
+	suspects := st.Accept(batch, alone)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.afterAccept(st, suspects, alone)
+}
+
+type wrongType struct{ key, kind string }
+
+func (e *wrongType) Error() string {
+	return fmt.Sprintf("key %s holds a %s where a list belongs; remove or rename it", e.key, e.kind)
+}
+
+func (e *wrongType) Unwrap() error { return errs.WrongType }

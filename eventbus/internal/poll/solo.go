@@ -1,0 +1,32 @@
+package poll
+
+// An event that ends its process takes all that is in flight beside it along,
+// and each of these is delivered once more. To tell the one from the others, an
+// entry that has been delivered often (a suspect) runs while nothing else is in
+// flight: then only it can be to blame.
+//
+// When a claim brings suspects, Accept gives them back and says so. The poller
+// then waits until the process holds nothing, claims a single entry of that
+// topic, and again nothing else until that has ended; so on until an entry comes
+// that is no suspect. The other topics wait meanwhile: that happens only after
+// several deaths, and no longer than a suspect's handlers may take.
+
+// planSolo claims one entry once nothing is in flight.
+func (p *Poller) planSolo() []*order {
+	if !p.cfg.Idle() {
+		return nil
+	}
+	return []*order{p.newOrder(p.solo, 1)}
+}
+
+// afterAccept enters solo mode when suspects came, and leaves it when a claim of
+// a single entry brought none. Called with p.mu held.
+func (p *Poller) afterAccept(st *state, suspects, alone bool) {
+	switch {
+	case suspects:
+		p.solo = st
+		st.ready = true
+	case alone && p.solo == st:
+		p.solo = nil
+	}
+}

@@ -1,0 +1,228 @@
+// Package send puts events into the queues of a topic's groups. Sends to one
+// topic that come while a call is under way share the next call: a single send
+// costs one round trip, a thousand at once a few.
+package send
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/wire"
+)
+
+const (
+	// maxShared bounds the events, maxSharedBytes the bytes, of a shared call. A
+	// single send may be larger than the latter.
+	maxShared      = 500
+	maxSharedBytes = 1 << 20
+	// maxStale is how often a send follows settings that change under it.
+	maxStale = 10
+)
+
+// Store is what a Sender needs of Redis.
+type Store interface {
+	Topic(ctx context.Context, name string) (*store.Topic, error)
+	Send(ctx context.Context, t *store.Topic, entries [][]byte) error
+}
+
+// Sender is safe for use by many goroutines.
+type Sender struct {
+	store  Store
+	create func(ctx context.Context, topic string) error // nil: an unknown topic is an error
+
+	mu    sync.Mutex
+	lanes map[string]*lane
+}
+
+// New returns a sender. create makes a topic that is sent to and missing; nil
+// where that is an error.
+func New(s Store, create func(ctx context.Context, topic string) error) *Sender {
+	return &Sender{store: s, create: create, lanes: map[string]*lane{}}
+}
+
+// Send puts all the events into every group's queue, or none. When ctx ends
+// before the answer is there, the error says whether they may have been sent.
+func (s *Sender) Send(ctx context.Context, topic string, events []wire.Entry) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("send to topic %q: %w", topic, err)
+	}
+	u := &unit{events: events, done: make(chan error, 1)}
+	for i := range events {
+		u.size += len(events[i].Data)
+	}
+	s.lane(topic).add(u)
+	select {
+	case err := <-u.done:
+		return err
+	case <-ctx.Done():
+	}
+	if u.state.CompareAndSwap(waiting, withdrawn) {
+		return fmt.Errorf("send to topic %q: not sent: %w", topic, ctx.Err())
+	}
+	return fmt.Errorf("send to topic %q: given up while the call was under way; the events may have been sent: %w", topic, ctx.Err())
+}
+
+// lane returns the lane of a topic. Lanes of topics that do not exist are not
+// kept, so that made-up names do not fill memory.
+func (s *Sender) lane(topic string) *lane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l := s.lanes[topic]
+	if l == nil {
+		l = &lane{sender: s, name: topic}
+		s.lanes[topic] = l
+	}
+	return l
+}
+
+func (s *Sender) drop(l *lane) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.lanes[l.name] == l {
+		delete(s.lanes, l.name)
+	}
+}
+
+const (
+	waiting int32 = iota
+	taken
+	withdrawn
+)
+
+// unit is the events of one Send.
+type unit struct {
+	events []wire.Entry
+	size   int
+	state  atomic.Int32
+	done   chan error
+}
+
+// lane sends to one topic, one call at a time.
+type lane struct {
+	sender *Sender
+	name   string
+
+	mu      sync.Mutex
+	waiting []*unit
+	busy    bool
+
+	topic *store.Topic // as last read; used by the flusher alone
+}
+
+func (l *lane) add(u *unit) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = append(l.waiting, u)
+	if !l.busy {
+		l.busy = true
+		go l.flush()
+	}
+}
+
+// flush sends what waits until nothing does.
+func (l *lane) flush() {
+	for {
+		batch := l.take()
+		if batch == nil {
+			return
+		}
+		l.deliver(batch)
+	}
+}
+
+// take takes the units that share the next call.
+func (l *lane) take() []*unit {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var batch []*unit
+	events, size, n := 0, 0, 0
+	for _, u := range l.waiting {
+		if len(batch) > 0 && (events+len(u.events) > maxShared || size+u.size > maxSharedBytes) {
+			break
+		}
+		n++
+		if u.state.CompareAndSwap(waiting, taken) {
+			batch = append(batch, u)
+			events += len(u.events)
+			size += u.size
+		}
+	}
+	if l.waiting = l.waiting[n:]; len(l.waiting) == 0 {
+		l.waiting = nil
+	}
+	if batch == nil {
+		l.busy = false
+	}
+	return batch
+}
+
+// deliver sends a batch and answers its units. Where the topic is full for all
+// of them together, each is tried by itself.
+func (l *lane) deliver(batch []*unit) {
+	err := l.call(batch)
+	if errors.Is(err, errs.TopicFull) && len(batch) > 1 {
+		for _, u := range batch {
+			u.done <- l.call([]*unit{u})
+		}
+		return
+	}
+	for _, u := range batch {
+		u.done <- err
+	}
+	if errors.Is(err, errs.TopicNotFound) {
+		l.topic = nil
+		l.sender.drop(l)
+	}
+}
+
+// call makes one call, under the settings as they are: where those that it knows
+// are out of date, it reads them again. Its context is nobody's, since several
+// senders share it; the store bounds it.
+func (l *lane) call(batch []*unit) error {
+	ctx := context.Background()
+	created := false
+	for range maxStale {
+		err := l.read(ctx)
+		if err == nil {
+			err = l.sender.store.Send(ctx, l.topic, l.encode(batch))
+		}
+		switch {
+		case errors.Is(err, store.ErrStale):
+			l.topic = nil
+		case errors.Is(err, errs.TopicNotFound) && l.sender.create != nil && !created:
+			l.topic, created = nil, true
+			if err := l.sender.create(ctx, l.name); err != nil && !errors.Is(err, errs.TopicExists) {
+				return err
+			}
+		default:
+			return err
+		}
+	}
+	return fmt.Errorf("send to topic %q: %w: they changed %d times during one send", l.name, errs.Conflict, maxStale)
+}
+
+func (l *lane) read(ctx context.Context) (err error) {
+	if l.topic == nil {
+		l.topic, err = l.sender.store.Topic(ctx, l.name)
+	}
+	return err
+}
+
+func (l *lane) encode(batch []*unit) [][]byte {
+	var entries [][]byte
+	for _, u := range batch {
+		for i := range u.events {
+			if l.topic.Wire == store.WireRaw {
+				entries = append(entries, u.events[i].Data)
+			} else {
+				entries = append(entries, wire.Append(nil, &u.events[i]))
+			}
+		}
+	}
+	return entries
+}

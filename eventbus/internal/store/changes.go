@@ -1,0 +1,56 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Changes listens for changed settings.
+type Changes struct{ sub *redis.PubSub }
+
+// NewChanges subscribes when Next is first called.
+func (s *Store) NewChanges() *Changes {
+	return &Changes{sub: s.rdb.Subscribe(context.Background(), s.ns.changes())}
+}
+
+// listenFor is how long Next waits for a message before it makes sure that the
+// connection still answers.
+const listenFor = 10 * time.Second
+
+// Next returns the name of the next topic whose settings have changed, or ""
+// after a (re)subscription: messages may have been missed before it. After an
+// error the next call subscribes anew.
+func (c *Changes) Next(ctx context.Context) (topic string, err error) {
+	silent := false
+	for {
+		message, err := c.sub.ReceiveTimeout(ctx, listenFor)
+		var timeout net.Error
+		switch {
+		case err == nil:
+		case ctx.Err() != nil:
+			return "", ctx.Err()
+		case errors.As(err, &timeout) && timeout.Timeout() && !silent:
+			silent = true // one ping without an answer, and the connection is given up
+			if err := c.sub.Ping(ctx); err != nil {
+				return "", wrap("listen for changed settings", err)
+			}
+			continue
+		default:
+			return "", wrap("listen for changed settings", err)
+		}
+		switch m := message.(type) {
+		case *redis.Message:
+			return m.Payload, nil
+		case *redis.Subscription:
+			return "", nil
+		}
+		silent = false // a pong
+	}
+}
+
+// Close ends the subscription, and a Next under way with it.
+func (c *Changes) Close() error { return c.sub.Close() }

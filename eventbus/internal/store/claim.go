@@ -1,0 +1,168 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// maxClaimBytes bounds the reply of one claim.
+const maxClaimBytes = 8 << 20
+
+// Claimed is what one claim or take brought.
+type Claimed struct {
+	Revision int64    // the topic's settings; 0: no such topic or group, or disabled
+	Entries  [][]byte // in the order in which they are to run
+	Returned int      // so many of the first entries had come back, not from producers
+}
+
+// Receipt is the receipt of the i-th entry, from 0, of a claim.
+func (c *Claimed) Receipt(claim uint64, i int) string {
+	r := strconv.FormatUint(claim, 10) + "-" + strconv.Itoa(i+1)
+	if i < c.Returned {
+		r += returnedMark
+	}
+	return r
+}
+
+const returnedMark = "r"
+
+// CameBack tells from a receipt whether its entry came from Returns, where the
+// bus alone writes, and not from a producer.
+func CameBack(receipt string) bool { return strings.HasSuffix(receipt, returnedMark) }
+
+// Order reads from a receipt when its entry was claimed: by which claim, and
+// there as the how manieth.
+func Order(receipt string) (claim uint64, place int) {
+	number, rest, _ := strings.Cut(strings.TrimSuffix(receipt, returnedMark), "-")
+	claim, _ = strconv.ParseUint(number, 10, 64)
+	place, _ = strconv.Atoi(rest)
+	return claim, place
+}
+
+// Claim moves up to most waiting entries into the consumer's in-flight hash.
+// claim numbers the consumer's claims, and with them the receipts.
+//
+// When it returns an error that wraps errs.Unavailable, the claim may have been
+// executed, or may still be: see Held.
+func (s *Store) Claim(ctx context.Context, k *Keys, consumer string, claim uint64, most int) (Claimed, error) {
+	keys := []string{k.Config, k.Queue, k.Bell, k.Inflight(consumer), k.Holders}
+	if k.Shared() {
+		keys = append(keys, k.Returns)
+	}
+	cmd := s.eval(ctx, "claim", keys, groupField(k.Group), consumer, strconv.FormatUint(claim, 10)+"-", most, maxClaimBytes)
+	return claimed(cmd, k)
+}
+
+// Take pops up to most entries of an at_most_once topic for good.
+func (s *Store) Take(ctx context.Context, k *Keys, most int) (Claimed, error) {
+	keys := []string{k.Config, k.Queue}
+	if k.Shared() {
+		keys = append(keys, k.Returns)
+	}
+	return claimed(s.eval(ctx, "take", keys, groupField(k.Group), most), k)
+}
+
+func claimed(cmd *redis.Cmd, k *Keys) (Claimed, error) {
+	reply, err := cmd.Slice()
+	if err != nil {
+		return Claimed{}, wrap(fmt.Sprintf("claim from topic %q, group %q", k.Topic, k.Group), err)
+	}
+	c := Claimed{Revision: reply[0].(int64), Returned: int(reply[1].(int64))}
+	c.Entries = make([][]byte, 0, len(reply)-2)
+	for _, e := range reply[2:] {
+		c.Entries = append(c.Entries, []byte(e.(string)))
+	}
+	return c, nil
+}
+
+// Held returns the receipts of all that the consumer holds. What its own
+// process does not know of stems from a claim whose reply was lost.
+func (s *Store) Held(ctx context.Context, k *Keys, consumer string) ([]string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	receipts, err := s.rdb.HKeys(ctx, k.Inflight(consumer)).Result()
+	return receipts, wrap("read what is in flight", err)
+}
+
+// ReadHeld reads entries that a consumer holds, up to a page of them.
+func (s *Store) ReadHeld(ctx context.Context, k *Keys, consumer string, cursor uint64) (receipts []string, entries [][]byte, next uint64, err error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	page, next, err := s.rdb.HScan(ctx, k.Inflight(consumer), cursor, "", 50).Result()
+	if err != nil {
+		return nil, nil, 0, wrap("read what is in flight", err)
+	}
+	for i := 0; i+1 < len(page); i += 2 {
+		receipts = append(receipts, page[i])
+		entries = append(entries, []byte(page[i+1]))
+	}
+	return receipts, entries, next, nil
+}
+
+// WakeKey is the list on which the consumer is woken out of a Block that waits
+// for that topic.
+func (s *Store) WakeKey(topic, consumer string) string {
+	if s.spread {
+		return s.ns.topicWake(topic, consumer)
+	}
+	return s.ns.wake(consumer)
+}
+
+// Wake ends the Block that waits on a wake key.
+func (s *Store) Wake(ctx context.Context, wakeKey string) error {
+	return wrap("wake the poller", s.eval(ctx, "wake", []string{wakeKey}).Err())
+}
+
+// Unwake removes a wake key that nobody waits on any more.
+func (s *Store) Unwake(ctx context.Context, wakeKey string) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return wrap("remove the wake key", s.rdb.Unlink(ctx, wakeKey).Err())
+}
+
+// Ring rings the bell of a queue that has entries and no token, and tells
+// whether it did.
+func (s *Store) Ring(ctx context.Context, k *Keys) (bool, error) {
+	keys := []string{k.Bell, k.Queue}
+	if k.Shared() {
+		keys = append(keys, k.Returns)
+	}
+	rang, err := s.eval(ctx, "ring", keys).Int()
+	return rang == 1, wrap(fmt.Sprintf("look at the queue of topic %q", k.Topic), err)
+}
+
+// AnyExists tells how many of the keys exist.
+func (s *Store) AnyExists(ctx context.Context, keys []string) (int64, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if !s.spread {
+		n, err := s.rdb.Exists(ctx, keys...).Result()
+		return n, wrap("look over the queues", err)
+	}
+	cmds, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, key := range keys {
+			p.Exists(ctx, key)
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, wrap("look over the queues", err)
+	}
+	var n int64
+	for _, cmd := range cmds {
+		n += cmd.(*redis.IntCmd).Val()
+	}
+	return n, nil
+}
+
+// TypeOf returns the type of a key, "none" when there is none.
+func (s *Store) TypeOf(ctx context.Context, key string) (string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	kind, err := s.rdb.Type(ctx, key).Result()
+	return kind, wrap("look at key "+key, err)
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+)
+
+const (
+	// callTimeout bounds every call but the blocking one: dialling, writing and
+	// reading each. A peer that has gone silent costs no more than this.
+	callTimeout = 5 * time.Second
+	// blockSlack is what go-redis adds to a block before it gives the connection
+	// up. It must exceed 1000/hz ms, by which the server may end a block late.
+	blockSlack = 10 * time.Second
+	poolSize   = 32
+)
+
+// Store is the bus's access to Redis, over connections of its own.
+type Store struct {
+	ns      keyspace
+	rdb     redis.UniversalClient
+	own     bool // rdb was made here and is closed here
+	block   func() redis.UniversalClient
+	spread  bool // keys of several topics cannot stand in one command
+	scripts scripts
+}
+
+// Open makes a store on connections of its own, with the addresses and
+// credentials of rdb, which stays untouched and is never closed. Its own
+// connections are what lets it promise deadlines on everything, no retry of a
+// call that may have been executed, and that a blocked poller takes no
+// connection from the caller. It does no I/O.
+//
+// A client of a type other than *redis.Client and *redis.ClusterClient is used
+// as it is.
+func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
+	s := &Store{ns: keyspace(namespace), scripts: loadScripts()}
+	switch c := rdb.(type) {
+	case nil:
+		return nil, fmt.Errorf("open store: %w", errs.Invalid("redis client", nil, "it is nil; pass a *redis.Client, a *redis.ClusterClient or another redis.UniversalClient"))
+	case *redis.Client:
+		o := *c.Options()
+		o.MaxRetries = -1
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, callTimeout, callTimeout
+		o.DialerRetries = 1
+		o.ContextTimeoutEnabled = true
+		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = poolSize, 0, 0, 0
+		o.PoolTimeout = callTimeout
+		o.ClientSideCache, o.ClientSideCacheConfig, o.AutoPipelineOptions = nil, nil, nil
+		o.PushNotificationProcessor = nil
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		s.rdb, s.own = redis.NewClient(&o), true
+		s.block = func() redis.UniversalClient { return redis.NewClient(&o) }
+	case *redis.ClusterClient:
+		o := *c.Options()
+		o.MaxRetries = -1
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, callTimeout, callTimeout
+		o.ContextTimeoutEnabled = true
+		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = poolSize, 0, 0, 0
+		o.PoolTimeout = callTimeout
+		o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
+		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+		s.rdb, s.own, s.spread = redis.NewClusterClient(&o), true, true
+		s.block = func() redis.UniversalClient { return redis.NewClusterClient(&o) }
+	default:
+		s.rdb, s.spread = rdb, true
+	}
+	return s, nil
+}
+
+// Spread tells that one command cannot name keys of several topics, as on a
+// Cluster.
+func (s *Store) Spread() bool { return s.spread }
+
+// Close closes the store's own connections, which ends every call under way.
+func (s *Store) Close() error {
+	if !s.own {
+		return nil
+	}
+	return s.rdb.Close()
+}
+
+// bounded gives a call its deadline.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, callTimeout)
+}

@@ -1,0 +1,158 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Enroll writes what a consumer runs, and takes its lease.
+func (s *Store) Enroll(ctx context.Context, consumer string, lease time.Duration, runs []byte) error {
+	if err := s.Describe(ctx, consumer, runs); err != nil {
+		return err
+	}
+	_, _, err := s.renew(ctx, consumer, lease, true)
+	return err
+}
+
+// Describe writes what a consumer runs beside its lease.
+func (s *Store) Describe(ctx context.Context, consumer string, runs []byte) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return wrap("describe consumer", s.rdb.HSet(ctx, s.ns.runs(), consumer, runs).Err())
+}
+
+// Renew renews a consumer's lease; held is false when it is gone, which means
+// that others may have taken what the consumer held. expired names consumers
+// whose lease has run out.
+func (s *Store) Renew(ctx context.Context, consumer string, lease time.Duration) (held bool, expired []string, err error) {
+	return s.renew(ctx, consumer, lease, false)
+}
+
+func (s *Store) renew(ctx context.Context, consumer string, lease time.Duration, take bool) (bool, []string, error) {
+	reply, err := s.eval(ctx, "renew", []string{s.ns.consumers()}, consumer, lease.Milliseconds(), flag(take)).Slice()
+	if err != nil {
+		return false, nil, wrap("renew lease", err)
+	}
+	var expired []string
+	for _, id := range reply[1:] {
+		expired = append(expired, id.(string))
+	}
+	return reply[0].(int64) == 1, expired, nil
+}
+
+// Forget removes a consumer whose lease has run out.
+func (s *Store) Forget(ctx context.Context, consumer string) error {
+	gone, err := s.eval(ctx, "forget", []string{s.ns.consumers()}, consumer).Int()
+	if err != nil {
+		return wrap("forget consumer", err)
+	}
+	if gone == 0 {
+		return nil
+	}
+	return s.undescribe(ctx, consumer)
+}
+
+// Leave removes a consumer that holds nothing any more.
+func (s *Store) Leave(ctx context.Context, consumer string) error {
+	call, cancel := bounded(ctx)
+	defer cancel()
+	if err := s.rdb.ZRem(call, s.ns.consumers(), consumer).Err(); err != nil {
+		return wrap("leave", err)
+	}
+	return s.undescribe(ctx, consumer)
+}
+
+func (s *Store) undescribe(ctx context.Context, consumer string) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return wrap("forget what a consumer ran", s.rdb.HDel(ctx, s.ns.runs(), consumer).Err())
+}
+
+// GiveUp marks a consumer's lease as run out, so that others reclaim what it
+// held: for a lease that was lost, or a stop that could not give back.
+func (s *Store) GiveUp(ctx context.Context, consumer string) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return wrap("give up lease", s.rdb.ZAdd(ctx, s.ns.consumers(), redis.Z{Score: 0, Member: consumer}).Err())
+}
+
+// Consumer is one consumer's lease and what it runs.
+type Consumer struct {
+	ID      string
+	Expires time.Time
+	Runs    []byte // JSON, nil when unknown
+}
+
+// Consumers lists all consumers, also those whose lease has run out.
+func (s *Store) Consumers(ctx context.Context) ([]Consumer, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	leases, err := s.rdb.ZRangeWithScores(ctx, s.ns.consumers(), 0, -1).Result()
+	if err != nil {
+		return nil, wrap("list consumers", err)
+	}
+	runs, err := s.rdb.HGetAll(ctx, s.ns.runs()).Result()
+	if err != nil {
+		return nil, wrap("list what consumers run", err)
+	}
+	all := make([]Consumer, 0, len(leases))
+	for _, z := range leases {
+		c := Consumer{ID: z.Member.(string), Expires: time.UnixMilli(int64(z.Score)).UTC()}
+		if r, ok := runs[c.ID]; ok {
+			c.Runs = []byte(r)
+		}
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// Runs reads what one consumer ran; nil when nothing is known of it.
+func (s *Store) Runs(ctx context.Context, consumer string) ([]byte, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	runs, err := s.rdb.HGet(ctx, s.ns.runs(), consumer).Bytes()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	return runs, wrap("read what a consumer ran", err)
+}
+
+// Holders lists the consumers that may hold entries of a queue.
+func (s *Store) Holders(ctx context.Context, k *Keys) ([]string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	ids, err := s.rdb.SMembers(ctx, k.Holders).Result()
+	return ids, wrap("list holders", err)
+}
+
+// Enrolled tells which of the consumers stand in the registry, expired or not.
+func (s *Store) Enrolled(ctx context.Context, consumers []string) (map[string]bool, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	cmds := make([]*redis.FloatCmd, len(consumers))
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, id := range consumers {
+			cmds[i] = p.ZScore(ctx, s.ns.consumers(), id)
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, wrap("look for consumers", err)
+	}
+	found := make(map[string]bool, len(consumers))
+	for i, cmd := range cmds {
+		if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
+			return nil, wrap("look for consumers", err)
+		}
+		found[consumers[i]] = cmd.Err() == nil
+	}
+	return found, nil
+}
+
+// Unhold takes a consumer that holds nothing off the holders of a queue.
+func (s *Store) Unhold(ctx context.Context, k *Keys, consumer string) error {
+	return wrap("unhold", s.eval(ctx, "unhold", []string{k.Inflight(consumer), k.Holders}, consumer).Err())
+}

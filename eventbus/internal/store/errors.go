@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+)
+
+// code returns the leading word of an error that Redis itself replied, such as
+// "WRONGTYPE"; "" for every other error. It is the protocol's way to tell
+// errors apart (RESP, "Simple errors").
+func code(err error) string {
+	var reply redis.Error
+	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {
+		return ""
+	}
+	word, rest, _ := strings.Cut(reply.Error(), " ")
+	// Redis before 7 wraps the error of a command inside a script:
+	// "ERR Error running script (call to f_…): @user_script:1: WRONGTYPE …"
+	if word == "ERR" {
+		for _, inner := range []string{"WRONGTYPE", "OOM", "READONLY", "MISCONF", "NOPERM"} {
+			if strings.Contains(rest, inner+" ") {
+				return inner
+			}
+		}
+	}
+	return word
+}
+
+// advice says for an error code of Redis what an operator should look at.
+var advice = map[string]string{
+	"WRONGPASS": "the user name or password is wrong",
+	"NOAUTH":    "the server demands a password and none was given",
+	"NOPERM":    "the server's ACL refuses this user a command or key",
+	"OOM":       "the server is over its maxmemory; sending is refused, consuming goes on",
+	"MISCONF":   "the server cannot write its snapshot to disk and refuses writes",
+	"READONLY":  "the server is a replica; the client will find the new primary",
+	"LOADING":   "the server is loading its data",
+	"BUSY":      "a script has blocked the server for long",
+	"CROSSSLOT": "a key lies in another slot than its topic",
+}
+
+// wrap says what was being done, and gives the error the type under which the
+// bus's users know it.
+func wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	switch c := code(err); {
+	case c == "WRONGTYPE":
+		return fmt.Errorf("%s: %w: %w", doing, errs.WrongType, err)
+	case c != "" && advice[c] != "":
+		return fmt.Errorf("%s: %w: %s: %w", doing, errs.Unavailable, advice[c], err)
+	case c == "MASTERDOWN" || c == "CLUSTERDOWN" || c == "TRYAGAIN" || c == "UNBLOCKED" || c == "NOREPLICAS":
+		return fmt.Errorf("%s: %w: %w", doing, errs.Unavailable, err)
+	case c != "":
+		return fmt.Errorf("%s: %w", doing, err)
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", doing, err)
+	case offline(err):
+		return fmt.Errorf("%s: %w: %w", doing, errs.Unavailable, err)
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
+
+// offline tells that the error comes from the connection, not from Redis.
+func offline(err error) bool {
+	var network net.Error
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, redis.ErrClosed) || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, context.DeadlineExceeded)
+}
+
+// OutOfMemory tells that Redis refused a write because it is over its
+// maxmemory. Consuming goes on meanwhile.
+func OutOfMemory(err error) bool { return code(err) == "OOM" }
+
+// OfTopic tells that an error concerns the keys of one topic only, so that the
+// others can go on: a key of another type, an ACL, a slot. Every other error is
+// one of the connection or of the whole server.
+func OfTopic(err error) bool {
+	switch code(err) {
+	case "WRONGTYPE", "NOPERM", "CROSSSLOT":
+		return true
+	case "ERR":
+		return !redis.HasErrorPrefix(err, "ERR max number of clients")
+	}
+	return errors.Is(err, errs.TopicNotFound) || errors.Is(err, errs.TopicDeleting) || errors.Is(err, errs.GroupNotFound)
+}

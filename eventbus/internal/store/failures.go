@@ -1,0 +1,139 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+)
+
+// FailureSet is one of the two sets of failures.
+type FailureSet string
+
+const (
+	RetrySet FailureSet = "retry"
+	DeadSet  FailureSet = "dead"
+)
+
+// Record is one failure as it stands in Redis.
+type Record struct {
+	ID       string
+	Set      FailureSet
+	Score    int64  // next attempt (RetrySet) or death (DeadSet), epoch ms
+	FailedAt int64  // last attempt, epoch ms by Redis's clock
+	Meta     []byte // JSON
+	Size     int    // bytes of the entry
+	Entry    []byte // only from Read
+}
+
+// splitMeta separates what the finish script puts before the JSON object: the
+// time by Redis's clock.
+func (r *Record) splitMeta(meta string) {
+	b := []byte(meta)
+	if i := bytes.IndexByte(b, '{'); i >= 0 {
+		r.FailedAt, _ = strconv.ParseInt(string(b[:i]), 10, 64)
+		b = b[i:]
+	}
+	r.Meta = b
+}
+
+func (k *Keys) set(set FailureSet) string {
+	if set == RetrySet {
+		return k.Retry
+	}
+	return k.Dead
+}
+
+// PageFailures reads up to most failures of a set in the order of their scores,
+// from the one after (afterScore, afterID) up to the score upto (0: all).
+func (s *Store) PageFailures(ctx context.Context, k *Keys, set FailureSet, afterScore int64, afterID string, upto int64, most int) ([]Record, error) {
+	limit := "+inf"
+	if upto > 0 {
+		limit = strconv.FormatInt(upto, 10)
+	}
+	reply, err := s.eval(ctx, "page", []string{k.set(set), k.Failures}, afterScore, afterID, limit, most).Slice()
+	if err != nil {
+		return nil, wrap(fmt.Sprintf("list failures of topic %q, group %q", k.Topic, k.Group), err)
+	}
+	records := make([]Record, 0, len(reply)/4)
+	for i := 0; i+3 < len(reply); i += 4 {
+		r := Record{ID: reply[i].(string), Set: set, Size: int(reply[i+3].(int64))}
+		score, _ := strconv.ParseFloat(reply[i+1].(string), 64)
+		r.Score = int64(score)
+		r.splitMeta(reply[i+2].(string))
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+const maxReadBytes = 4 << 20
+
+// ReadFailures reads failures with their entries: the first of the ids, as far
+// as a bounded reply holds them, at least one. A failure that is gone has no Set.
+func (s *Store) ReadFailures(ctx context.Context, k *Keys, ids []string) ([]Record, error) {
+	args := make([]any, 1, 1+len(ids))
+	args[0] = maxReadBytes
+	for _, id := range ids {
+		args = append(args, id)
+	}
+	reply, err := s.eval(ctx, "read", []string{k.Failures, k.Retry, k.Dead}, args...).Slice()
+	if err != nil {
+		return nil, wrap(fmt.Sprintf("read failures of topic %q, group %q", k.Topic, k.Group), err)
+	}
+	records := make([]Record, 0, len(reply)/4)
+	for i := 0; i+3 < len(reply); i += 4 {
+		entry := []byte(reply[i+3].(string))
+		r := Record{ID: ids[i/4], Set: FailureSet(reply[i].(string)), Entry: entry, Size: len(entry)}
+		score, _ := strconv.ParseFloat(reply[i+1].(string), 64)
+		r.Score = int64(score)
+		r.splitMeta(reply[i+2].(string))
+		records = append(records, r)
+	}
+	return records, nil
+}
+
+// Replay moves failures back to the queue, each with the entry given for it,
+// and returns the ids of those that it moved. One that is gone is left out.
+func (s *Store) Replay(ctx context.Context, k *Keys, ids []string, entries [][]byte) ([]string, error) {
+	doing := fmt.Sprintf("replay failures of topic %q, group %q", k.Topic, k.Group)
+	args := make([]any, 1, 1+2*len(ids))
+	args[0] = groupField(k.Group)
+	for i, id := range ids {
+		args = append(args, id, entries[i])
+	}
+	keys := []string{k.Config, k.Retry, k.Dead, k.Failures, k.Returns, k.Bell, k.Counts}
+	reply, err := s.eval(ctx, "replay", keys, args...).Slice()
+	if err != nil {
+		return nil, wrap(doing, err)
+	}
+	if reply[0].(int64) == 0 {
+		return nil, fmt.Errorf("%s: %w", doing, errs.GroupNotFound)
+	}
+	moved := make([]string, 0, len(reply)-1)
+	for _, id := range reply[1:] {
+		moved = append(moved, id.(string))
+	}
+	return moved, nil
+}
+
+// Discard removes failures for good and returns how many there were.
+func (s *Store) Discard(ctx context.Context, k *Keys, ids []string) (int64, error) {
+	args := make([]any, len(ids))
+	for i, id := range ids {
+		args[i] = id
+	}
+	n, err := s.eval(ctx, "discard", []string{k.Retry, k.Dead, k.Failures, k.Counts}, args...).Int64()
+	return n, wrap(fmt.Sprintf("discard failures of topic %q, group %q", k.Topic, k.Group), err)
+}
+
+// maxExpire bounds one call of Expire.
+const maxExpire = 200
+
+// Expire drops dead failures over the topic's limits of age and number, a
+// bounded number of them, and returns how many.
+func (s *Store) Expire(ctx context.Context, k *Keys, t *Topic) (int64, error) {
+	n, err := s.eval(ctx, "expire", []string{k.Dead, k.Failures, k.Counts}, t.DeadAge.Milliseconds(), t.DeadLimit, maxExpire).Int64()
+	return n, wrap(fmt.Sprintf("drop old failures of topic %q, group %q", k.Topic, k.Group), err)
+}

@@ -1,0 +1,45 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// What EditTopic says of the fields that an edit required or forbade; callers
+// turn it into what the field stands for.
+var (
+	missingField = errors.New("a required field is missing")
+	fieldExists  = errors.New("a field exists already")
+)
+
+// as replaces one sentinel in an error by another.
+func as(err, from, to error) error {
+	if errors.Is(err, from) {
+		return fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+from.Error()), to)
+	}
+	return err
+}
+
+// slot is the Redis Cluster hash slot of a key: CRC16 (XMODEM) of the hash tag,
+// or of the whole key, modulo 16384 (Redis Cluster specification, "Key
+// distribution model").
+func slot(key string) uint16 {
+	if open := strings.IndexByte(key, '{'); open >= 0 {
+		if end := strings.IndexByte(key[open+1:], '}'); end > 0 {
+			key = key[open+1 : open+1+end]
+		}
+	}
+	var crc uint16
+	for i := range len(key) {
+		crc ^= uint16(key[i]) << 8
+		for range 8 {
+			if crc&0x8000 != 0 {
+				crc = crc<<1 ^ 0x1021
+			} else {
+				crc <<= 1
+			}
+		}
+	}
+	return crc % 16384
+}

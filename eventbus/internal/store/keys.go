@@ -1,0 +1,97 @@
+package store
+
+// DefaultNamespace is the namespace where none is configured.
+const DefaultNamespace = "eventbus"
+
+// keyspace builds the key names of one namespace. All keys of a topic carry the
+// topic as their hash tag, so that on a Cluster they share a slot.
+type keyspace string
+
+func (ns keyspace) topics() string    { return string(ns) + ":topics" }
+func (ns keyspace) layout() string    { return string(ns) + ":layout" }
+func (ns keyspace) changes() string   { return string(ns) + ":changes" }
+func (ns keyspace) revision() string  { return string(ns) + ":revision" }
+func (ns keyspace) consumers() string { return string(ns) + ":consumers" }
+
+// runs is the hash that tells beside the consumers' leases what each runs.
+func (ns keyspace) runs() string { return string(ns) + ":consumers:runs" }
+
+func (ns keyspace) topic(topic, part string) string {
+	return string(ns) + ":{" + topic + "}:" + part
+}
+
+func (ns keyspace) config(topic string) string { return ns.topic(topic, "config") }
+
+// wake is the list on which a consumer can be woken out of its BLPOP. On a
+// Cluster it must share the slot of the keys that it blocks on, so that it is
+// then one key a topic.
+func (ns keyspace) wake(consumer string) string { return string(ns) + ":wake:" + consumer }
+
+func (ns keyspace) topicWake(topic, consumer string) string {
+	return ns.topic(topic, "wake:"+consumer)
+}
+
+// Keys names the keys of one topic and group.
+type Keys struct {
+	Topic string
+	Group string
+
+	Config string
+	// Queue holds what producers sent.
+	Queue string
+	// Returns takes what comes back to the queue: retries, replays, what a dead
+	// or stopping consumer held. It is the queue itself, unless foreign
+	// consumers read the queue too (a raw topic, or a queue key of the user's):
+	// they would not understand an entry addressed to one handler.
+	Returns  string
+	Bell     string
+	Holders  string // set of the consumers that may hold entries in flight
+	Failures string
+	Retry    string
+	Dead     string
+	Counts   string // totals since the group was made
+
+	DelayTimeout string // Redisson's three, for delayed events
+	DelayOrder   string
+	DelayChannel string
+
+	inflight string
+}
+
+// Shared tells that the queue is read by others than buses.
+func (k *Keys) Shared() bool { return k.Queue != k.Returns }
+
+// Inflight names the hash of what a consumer holds.
+func (k *Keys) Inflight(consumer string) string { return k.inflight + consumer }
+
+// groupField is the field of the group in the topic's settings hash. "|" cannot
+// stand in a name, so that no group and handler can be mistaken for others.
+func groupField(group string) string { return "group|" + group }
+
+func handlerField(group, handler string) string { return "handler|" + group + "|" + handler }
+
+func (ns keyspace) group(topic string, wire Wire, g Group) Keys {
+	own := ns.topic(topic, "queue:"+g.Name)
+	queue, returns := own, own
+	if g.QueueKey != "" {
+		queue = g.QueueKey
+	} else if wire == WireRaw {
+		returns = ns.topic(topic, "returns:"+g.Name)
+	}
+	return Keys{
+		Topic: topic, Group: g.Name,
+		Config:       ns.config(topic),
+		Queue:        queue,
+		Returns:      returns,
+		Bell:         ns.topic(topic, "bell:"+g.Name),
+		Holders:      ns.topic(topic, "holders:"+g.Name),
+		Failures:     ns.topic(topic, "failures:"+g.Name),
+		Retry:        ns.topic(topic, "retry:"+g.Name),
+		Dead:         ns.topic(topic, "dead:"+g.Name),
+		Counts:       ns.topic(topic, "counts:"+g.Name),
+		DelayTimeout: "redisson_delay_queue_timeout:" + queue,
+		DelayOrder:   "redisson_delay_queue:" + queue,
+		DelayChannel: "redisson_delay_queue_channel:" + queue,
+		inflight:     ns.topic(topic, "inflight:"+g.Name+":"),
+	}
+}

@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+)
+
+// ErrStale says that the topic's settings have changed since they were read:
+// read them again and repeat. Nothing was sent.
+var ErrStale = fmt.Errorf("send: %w", errs.Conflict)
+
+// Send puts entries, the first to be handed out first, into the queue of every
+// group of the topic: all or none.
+func (s *Store) Send(ctx context.Context, t *Topic, entries [][]byte) error {
+	doing := fmt.Sprintf("send to topic %q", t.Name)
+	if len(t.Groups) == 0 {
+		return fmt.Errorf("%s: %w; add one, or nobody would ever get the event", doing, errs.NoGroup)
+	}
+	keys := make([]string, 1, 1+3*len(t.Groups))
+	keys[0] = s.ns.config(t.Name)
+	for _, g := range t.Groups {
+		k := s.Keys(t, g)
+		keys = append(keys, k.Queue, k.Bell, k.Counts)
+	}
+	args := make([]any, 2, 2+len(entries))
+	args[0], args[1] = t.Revision, flag(t.Delivery == AtLeastOnce)
+	for _, e := range entries {
+		args = append(args, e)
+	}
+	reply, err := s.eval(ctx, "send", keys, args...).Int64Slice()
+	if err != nil {
+		return wrap(doing, err)
+	}
+	switch reply[0] {
+	case 1:
+		return nil
+	case 0:
+		return fmt.Errorf("%s: %w", doing, errs.TopicNotFound)
+	case -1:
+		return fmt.Errorf("%s: %w", doing, errs.TopicDeleting)
+	case -3:
+		return fmt.Errorf("%s: %w", doing, errs.TopicDisabled)
+	case -4:
+		return fmt.Errorf("%s: %w: %d of at most %d events wait in group %q", doing, errs.TopicFull,
+			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name)
+	default:
+		return ErrStale
+	}
+}

@@ -1,0 +1,300 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+)
+
+// Delivery and Wire as they stand in the settings hash.
+type (
+	Delivery string
+	Wire     string
+)
+
+const (
+	AtLeastOnce Delivery = "at_least_once"
+	AtMostOnce  Delivery = "at_most_once"
+
+	WireCloudEvents Wire = "cloudevents"
+	WireRaw         Wire = "raw"
+)
+
+// Group is one set of processes that share a copy of a topic's events.
+type Group struct {
+	Name     string
+	QueueKey string // an existing list's key, "" for the bus's own
+}
+
+// Topic is a topic's settings hash, read.
+type Topic struct {
+	Name        string
+	Revision    int64
+	Enabled     bool
+	Delivery    Delivery
+	Wire        Wire
+	MaxWaiting  int64         // 0: no limit
+	Concurrency int           // 0: no limit but the pool's
+	DeadLimit   int64         // 0: no limit
+	DeadAge     time.Duration // 0: no limit
+	Created     time.Time
+	Groups      []Group // by name
+	// Handlers holds the settings of handlers that were changed at run time, as
+	// JSON, by group and handler.
+	Handlers map[string]map[string]string
+}
+
+// Group returns the topic's group of that name.
+func (t *Topic) Group(name string) (Group, bool) {
+	for _, g := range t.Groups {
+		if g.Name == name {
+			return g, true
+		}
+	}
+	return Group{}, false
+}
+
+// Field names of the settings hash that callers set through Edit.
+const (
+	FieldEnabled     = "enabled"
+	FieldDelivery    = "delivery"
+	FieldWire        = "wire"
+	FieldMaxWaiting  = "max_waiting"
+	FieldConcurrency = "concurrency"
+	FieldDeadLimit   = "dead_limit"
+	FieldDeadAge     = "dead_age_ms"
+)
+
+// Keys names the keys of a topic and group.
+func (s *Store) Keys(t *Topic, g Group) Keys { return s.ns.group(t.Name, t.Wire, g) }
+
+// CreateTopic makes a topic. The index is written last: whoever dies between
+// has made a topic that works and that the next create or consumer lists.
+func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
+	doing := fmt.Sprintf("create topic %q", t.Name)
+	for _, g := range t.Groups {
+		if err := s.checkQueueKey(ctx, t.Name, g); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+	}
+	fields := []any{
+		FieldEnabled, flag(t.Enabled), FieldDelivery, string(t.Delivery), FieldWire, string(t.Wire),
+		FieldMaxWaiting, t.MaxWaiting, FieldConcurrency, t.Concurrency,
+		FieldDeadLimit, t.DeadLimit, FieldDeadAge, t.DeadAge.Milliseconds(),
+	}
+	for _, g := range t.Groups {
+		fields = append(fields, groupField(g.Name), g.QueueKey)
+	}
+	made, err := s.eval(ctx, "create", []string{s.ns.config(t.Name)}, fields...).Int()
+	if err != nil {
+		return wrap(doing, err)
+	}
+	if made == -1 {
+		return fmt.Errorf("%s: %w; run the deletion again to complete it", doing, errs.TopicDeleting)
+	}
+	if err := s.IndexTopic(ctx, t.Name); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if made == 0 {
+		return fmt.Errorf("%s: %w", doing, errs.TopicExists)
+	}
+	return s.announce(ctx, t.Name)
+}
+
+// IndexTopic lists the topic among the namespace's topics.
+func (s *Store) IndexTopic(ctx context.Context, topic string) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return wrap("index topic", s.rdb.SAdd(ctx, s.ns.topics(), topic).Err())
+}
+
+// checkQueueKey refuses a queue key that could never work.
+func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error {
+	if g.QueueKey == "" {
+		return nil
+	}
+	if s.spread && slot(g.QueueKey) != slot(s.ns.config(topic)) {
+		return errs.Invalid("queue_key", g.QueueKey, "on a Cluster it must lie in the slot of its topic; put {%s} into it", topic)
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	kind, err := s.rdb.Type(ctx, g.QueueKey).Result()
+	if err != nil {
+		return wrap("look at queue key", err)
+	}
+	if kind != "none" && kind != "list" {
+		return fmt.Errorf("%w: %w", errs.Invalid("queue_key", g.QueueKey, "it holds a %s; a queue is a list", kind), errs.WrongType)
+	}
+	return nil
+}
+
+// Topic reads a topic's settings.
+func (s *Store) Topic(ctx context.Context, name string) (*Topic, error) {
+	doing := fmt.Sprintf("read topic %q", name)
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	fields, err := s.rdb.HGetAll(ctx, s.ns.config(name)).Result()
+	if err != nil {
+		return nil, wrap(doing, err)
+	}
+	if len(fields) == 0 {
+		return nil, fmt.Errorf("%s: %w", doing, errs.TopicNotFound)
+	}
+	if fields["deleting"] != "" {
+		return nil, fmt.Errorf("%s: %w", doing, errs.TopicDeleting)
+	}
+	return parseTopic(name, fields), nil
+}
+
+func parseTopic(name string, fields map[string]string) *Topic {
+	number := func(field string) int64 {
+		n, _ := strconv.ParseInt(fields[field], 10, 64)
+		return n
+	}
+	t := &Topic{
+		Name:        name,
+		Revision:    number("rev"),
+		Enabled:     fields[FieldEnabled] == "1",
+		Delivery:    Delivery(fields[FieldDelivery]),
+		Wire:        Wire(fields[FieldWire]),
+		MaxWaiting:  number(FieldMaxWaiting),
+		Concurrency: int(number(FieldConcurrency)),
+		DeadLimit:   number(FieldDeadLimit),
+		DeadAge:     time.Duration(number(FieldDeadAge)) * time.Millisecond,
+		Created:     time.UnixMilli(number("created")).UTC(),
+		Handlers:    map[string]map[string]string{},
+	}
+	for field, value := range fields {
+		parts := strings.Split(field, "|")
+		switch {
+		case parts[0] == "group" && len(parts) == 2:
+			t.Groups = append(t.Groups, Group{Name: parts[1], QueueKey: value})
+		case parts[0] == "handler" && len(parts) == 3:
+			if t.Handlers[parts[1]] == nil {
+				t.Handlers[parts[1]] = map[string]string{}
+			}
+			t.Handlers[parts[1]][parts[2]] = value
+		}
+	}
+	slices.SortFunc(t.Groups, func(a, b Group) int { return strings.Compare(a.Name, b.Name) })
+	return t
+}
+
+// Topics lists the names of all topics, sorted.
+func (s *Store) Topics(ctx context.Context) ([]string, error) {
+	var names []string
+	var cursor uint64
+	for {
+		page, next, err := s.scanTopics(ctx, cursor)
+		if err != nil {
+			return nil, wrap("list topics", err)
+		}
+		names = append(names, page...)
+		if cursor = next; cursor == 0 {
+			break
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names), nil
+}
+
+func (s *Store) scanTopics(ctx context.Context, cursor uint64) ([]string, uint64, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return s.rdb.SScan(ctx, s.ns.topics(), cursor, "", 500).Result()
+}
+
+// Edit is one change of a topic's settings.
+type Edit struct {
+	IfRevision int64 // the revision that must stand there; 0 for any
+	Require    string
+	Forbid     string
+	Set        []string // fields and values
+	Remove     []string
+}
+
+// EditTopic changes fields of a topic's settings in one step, raises its
+// revision and tells the running processes.
+func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, error) {
+	doing := fmt.Sprintf("change topic %q", topic)
+	args := make([]any, 0, 4+len(e.Set)+len(e.Remove))
+	args = append(args, e.IfRevision, e.Require, e.Forbid, len(e.Set)/2)
+	for _, v := range e.Set {
+		args = append(args, v)
+	}
+	for _, v := range e.Remove {
+		args = append(args, v)
+	}
+	reply, err := s.eval(ctx, "edit", []string{s.ns.config(topic)}, args...).Int64Slice()
+	if err != nil {
+		return 0, wrap(doing, err)
+	}
+	status, revision := reply[0], reply[1]
+	switch status {
+	case 1:
+		return revision, s.announce(ctx, topic)
+	case 0:
+		err = errs.TopicNotFound
+	case -1:
+		err = errs.TopicDeleting
+	case -2:
+		err = fmt.Errorf("%w: revision %d was demanded, %d stands there; read it again", errs.Conflict, e.IfRevision, revision)
+	case -3:
+		err = missingField
+	default:
+		err = fieldExists
+	}
+	return revision, fmt.Errorf("%s: %w", doing, err)
+}
+
+// AddGroup adds a group to a topic.
+func (s *Store) AddGroup(ctx context.Context, topic string, g Group) error {
+	if err := s.checkQueueKey(ctx, topic, g); err != nil {
+		return fmt.Errorf("add group %q to topic %q: %w", g.Name, topic, err)
+	}
+	field := groupField(g.Name)
+	_, err := s.EditTopic(ctx, topic, Edit{Forbid: field, Set: []string{field, g.QueueKey}})
+	return as(err, fieldExists, errs.GroupExists)
+}
+
+// SetHandler stores, or with "" removes, what was set for a handler at run time.
+func (s *Store) SetHandler(ctx context.Context, topic, group, handler, settings string, ifRevision int64) (int64, error) {
+	e := Edit{IfRevision: ifRevision, Require: groupField(group)}
+	if settings == "" {
+		e.Remove = []string{handlerField(group, handler)}
+	} else {
+		e.Set = []string{handlerField(group, handler), settings}
+	}
+	revision, err := s.EditTopic(ctx, topic, e)
+	return revision, as(err, missingField, errs.GroupNotFound)
+}
+
+// announce tells all processes that a topic's settings have changed: the
+// counter is what they trust, the message only makes them look at once.
+func (s *Store) announce(ctx context.Context, topic string) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Incr(ctx, s.ns.revision())
+		p.Publish(ctx, s.ns.changes(), topic)
+		return nil
+	})
+	if code(err) == "NOPERM" {
+		return nil // the counter suffices; who may not publish is told at start
+	}
+	return wrap(fmt.Sprintf("announce the change of topic %q, which stands", topic), err)
+}
+
+func flag(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
+}

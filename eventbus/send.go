@@ -1,0 +1,181 @@
+package eventbus
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/name"
+	"github.com/seed4933/eventbus/eventbus/internal/wire"
+)
+
+// MaxBatch is the greatest number of events in one SendBatch.
+const MaxBatch = 1000
+
+// Raw is a payload that is sent byte for byte, with its media type. Values that
+// are no Raw are marshalled as JSON; json.RawMessage is sent as it is too, and
+// must be valid JSON. A []byte is marshalled as Go does it, as base64 text.
+type Raw struct {
+	Payload []byte
+	// ContentType defaults to "application/json" when the payload is JSON, else
+	// to "application/octet-stream".
+	ContentType string
+}
+
+// Message is one event of a SendBatch.
+type Message struct {
+	// Value is marshalled as JSON, unless it is a Raw.
+	Value any
+	// ID defaults to a new UUIDv7.
+	ID string
+	// Headers are CloudEvents extension attributes: names of a to z and 0 to 9,
+	// at most 20 characters, none that the bus or CloudEvents itself uses.
+	Headers map[string]string
+}
+
+// SendOption changes one Send.
+type SendOption func(*Message)
+
+// WithID sends the event under an id of the caller's, 1 to 255 bytes of UTF-8
+// without control characters. The bus does not look whether it was used before.
+func WithID(id string) SendOption { return func(m *Message) { m.ID = id } }
+
+// WithHeader adds a header to the event. See Message.Headers for the rule.
+func WithHeader(name, value string) SendOption {
+	return func(m *Message) {
+		if m.Headers == nil {
+			m.Headers = map[string]string{}
+		}
+		m.Headers[name] = value
+	}
+}
+
+// Send sends one event to every group of the topic, and returns its id. When it
+// returns nil, the event is in Redis, for every group: with delivery
+// at_least_once it is then not lost.
+//
+// Errors: ErrTopicNotFound, ErrTopicDisabled, ErrTopicFull, ErrNoGroup,
+// ErrMarshal, ErrPayloadTooLarge, ErrInvalidArgument, ErrClosed: nothing was
+// sent. ErrUnavailable, or ctx's error: the message says when the event may have
+// been sent; sending it again under the same id is then the caller's choice.
+//
+// Sends to one topic that are under way at the same time share calls to Redis.
+func (b *Bus) Send(ctx context.Context, topic string, value any, opts ...SendOption) (id string, err error) {
+	m := Message{Value: value}
+	for _, o := range opts {
+		o(&m)
+	}
+	ids, err := b.SendBatch(ctx, topic, []Message{m})
+	if err != nil {
+		return "", err
+	}
+	return ids[0], nil
+}
+
+// SendBatch sends up to MaxBatch (1000) events in one step: all of them, in
+// their order, to every group, or none. Their payloads may have 64 MiB in all.
+// It returns their ids. Errors are those of Send.
+func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (ids []string, err error) {
+	doing := func(err error) error { return fmt.Errorf("send to topic %q: %w", topic, err) }
+	if err := name.Check("topic", topic); err != nil {
+		return nil, doing(err)
+	}
+	if len(messages) > MaxBatch {
+		return nil, doing(errs.Invalid("messages", len(messages), "a batch has at most %d events; send several", MaxBatch))
+	}
+	if len(messages) == 0 {
+		return nil, nil
+	}
+	ids = make([]string, len(messages))
+	entries := make([]wire.Entry, len(messages))
+	now, total := time.Now().UTC(), 0
+	for i, m := range messages {
+		entries[i], err = b.entry(topic, m, now)
+		if err != nil && len(messages) > 1 {
+			err = fmt.Errorf("event %d of %d: %w", i+1, len(messages), err)
+		}
+		if err != nil {
+			return nil, doing(err)
+		}
+		ids[i] = entries[i].ID
+		total += len(entries[i].Data)
+	}
+	if total > MaxPayloadLimit {
+		return nil, doing(tooLarge(total, MaxPayloadLimit, "the batch's payloads have", "send several batches"))
+	}
+	if err := b.ready(ctx); err != nil {
+		return nil, doing(err)
+	}
+	if err := b.sender.Send(ctx, topic, entries); err != nil {
+		return nil, err
+	}
+	return ids, nil
+}
+
+// entry checks and marshals one message.
+func (b *Bus) entry(topic string, m Message, now time.Time) (wire.Entry, error) {
+	e := wire.Entry{ID: m.ID, Type: topic, Source: b.cfg.Source, Time: now, Headers: m.Headers}
+	switch v := m.Value.(type) {
+	case Raw:
+		e.Data, e.ContentType = v.Payload, v.ContentType
+	case *Raw:
+		return e, errs.Invalid("value", nil, "it is a *Raw; pass a Raw")
+	case json.RawMessage:
+		if !json.Valid(v) {
+			return e, marshalError(errs.Invalid("value", string(v), "a json.RawMessage that is not valid JSON; pass a Raw for other bytes"))
+		}
+		e.Data = v
+	default:
+		data, err := json.Marshal(v)
+		if err != nil {
+			return e, marshalError(fmt.Errorf("write a %T as JSON: %w", v, err))
+		}
+		e.Data = data
+	}
+	if len(e.Data) > b.cfg.MaxPayload {
+		return e, tooLarge(len(e.Data), b.cfg.MaxPayload, "the payload has", "raise Config.MaxPayload, or send a reference to it")
+	}
+	if e.ID == "" {
+		e.ID = newID()
+	}
+	return e, errors.Join(checkID(e.ID), checkContentType(e.ContentType), wire.CheckHeaders(m.Headers))
+}
+
+func marshalError(err error) error {
+	return fmt.Errorf("%w: %w: %w", errs.Marshal, errs.InvalidArgument, err)
+}
+
+func tooLarge(size, most int, what, instead string) error {
+	return fmt.Errorf("%w: %w: %s %d bytes, at most %d are allowed; %s", errs.PayloadTooLarge, errs.InvalidArgument, what, size, most, instead)
+}
+
+func checkID(id string) error {
+	return checkText("id", id)
+}
+
+func checkContentType(text string) error {
+	if text == "" {
+		return nil
+	}
+	return checkText("content type", text)
+}
+
+// checkText allows 1 to 255 bytes of UTF-8 without control characters.
+func checkText(field, text string) error {
+	if len(text) > 255 {
+		return errs.Invalid(field, text, "it has %d bytes; 1 to 255 are right", len(text))
+	}
+	if !utf8.ValidString(text) {
+		return errs.Invalid(field, text, "it is not valid UTF-8")
+	}
+	for i, r := range text {
+		if r < 0x20 || r == 0x7f {
+			return errs.Invalid(field, text, "it has the control character %q at byte %d", r, i)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,86 @@
+package eventbus
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/wire"
+)
+
+// Stats is the figures of one topic and group, read one after another, so that
+// an event that moves meanwhile may be counted twice or not at all.
+type Stats struct {
+	Topic    string
+	Group    string
+	Enabled  bool
+	Waiting  int64
+	InFlight int64
+	Delayed  int64
+	Retrying int64
+	Dead     int64
+	// OldestAge is how long the event has waited that is handed out next, by its
+	// sender's clock; 0 when none waits or its time is not known.
+	OldestAge time.Duration
+	// Totals since the group was made. A rate is the difference of two readings.
+	Sent      int64 // events put into the queue by Send
+	Done      int64 // events that all their handlers have handled
+	Failed    int64 // failures stored: attempts that failed, and shares put off
+	Died      int64 // failures that went to the dead set
+	Replayed  int64
+	Discarded int64
+	Dropped   int64 // dead failures dropped at the topic's limits
+	// ReadAt is when they were read, by Redis's clock.
+	ReadAt time.Time
+}
+
+// Stats returns the figures of a topic, for each of its groups.
+func (b *Bus) Stats(ctx context.Context, topic string) ([]Stats, error) {
+	t, err := b.Topics().read(ctx, topic)
+	if err != nil {
+		return nil, fmt.Errorf("read figures: %w", err)
+	}
+	list := make([]Stats, 0, len(t.Groups))
+	for _, g := range t.Groups {
+		k := b.store.Keys(t, g)
+		f, err := b.store.Figures(ctx, &k)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, statsOf(t, &k, f))
+	}
+	return list, nil
+}
+
+// GroupStats returns the figures of a topic for the bus's own group:
+// ErrGroupNotFound when the topic does not have it.
+func (b *Bus) GroupStats(ctx context.Context, topic string) (Stats, error) {
+	all, err := b.Stats(ctx, topic)
+	if err != nil {
+		return Stats{}, err
+	}
+	for _, s := range all {
+		if s.Group == b.cfg.Group {
+			return s, nil
+		}
+	}
+	return Stats{}, fmt.Errorf("read figures of topic %q, group %q: %w", topic, b.cfg.Group, errs.GroupNotFound)
+}
+
+func statsOf(t *store.Topic, k *store.Keys, f store.Figures) Stats {
+	s := Stats{
+		Topic: k.Topic, Group: k.Group, Enabled: t.Enabled,
+		Waiting: f.Waiting, InFlight: f.InFlight, Delayed: f.Delayed, Retrying: f.Retry, Dead: f.Dead,
+		Sent: f.Totals["sent"], Done: f.Totals["done"], Failed: f.Totals["retried"] + f.Totals["dead"], Died: f.Totals["dead"],
+		Replayed: f.Totals["replayed"], Discarded: f.Totals["discarded"], Dropped: f.Totals["dropped"],
+		ReadAt: f.Now,
+	}
+	if f.Oldest != nil && t.Wire == WireCloudEvents {
+		if e := wire.Decode(f.Oldest, newID); !e.Time.IsZero() {
+			s.OldestAge = max(0, f.Now.Sub(e.Time))
+		}
+	}
+	return s
+}

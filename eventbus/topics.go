@@ -1,0 +1,318 @@
+package eventbus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/name"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+// Delivery says what becomes of an event whose process dies.
+type Delivery = store.Delivery
+
+const (
+	// AtLeastOnce keeps an event until its handlers have ended; what a dead
+	// process held runs again. First in, first out. The default.
+	AtLeastOnce = store.AtLeastOnce
+	// AtMostOnce hands an event out for good: what a dead process held is lost.
+	// Newest first, as LPUSH with BLPOP does it.
+	AtMostOnce = store.AtMostOnce
+)
+
+// Wire says what stands in a queue.
+type Wire = store.Wire
+
+const (
+	// WireCloudEvents writes each event as a CloudEvents 1.0 JSON object. The
+	// default.
+	WireCloudEvents = store.WireCloudEvents
+	// WireRaw writes the payload alone, for consumers that expect that. Ids and
+	// headers are not kept.
+	WireRaw = store.WireRaw
+)
+
+// Defaults of TopicConfig.
+const (
+	DefaultDeadLimit = 1_000_000
+	DefaultDeadAge   = 90 * 24 * time.Hour
+)
+
+// TopicConfig is the settings of a topic. The zero value means the defaults.
+type TopicConfig struct {
+	// Delivery defaults to AtLeastOnce.
+	Delivery Delivery
+	// Wire defaults to WireCloudEvents.
+	Wire Wire
+	// MaxWaiting is how many events may wait in a group before sending fails with
+	// ErrTopicFull. Defaults to no limit.
+	MaxWaiting int64
+	// Concurrency is how many of the topic's events one process handles at once.
+	// Defaults to no limit but the pool's.
+	Concurrency int
+	// DeadLimit and DeadAge limit each group's dead set by number and by age; the
+	// oldest are dropped, and counted. They default to one million and 90 days;
+	// -1 means no limit.
+	DeadLimit int64
+	DeadAge   time.Duration
+	// Groups are the groups that get the topic's events from the start. Defaults
+	// to the bus's own group. More can join at any time, and get what is sent
+	// from then on.
+	Groups []GroupConfig
+	// Disabled makes the topic switched off.
+	Disabled bool
+}
+
+// GroupConfig is the settings of a group of a topic.
+type GroupConfig struct {
+	Name string
+	// QueueKey names an existing list to be used as the group's queue, for
+	// systems that push to it or take from it by themselves. On a Cluster it must
+	// lie in the topic's slot. Defaults to the bus's own key. It stays as long as
+	// the group.
+	QueueKey string
+}
+
+// Topic is a topic as it stands in Redis.
+type Topic struct {
+	Name string
+	TopicConfig
+	// Revision grows with every change of the topic, its groups and its handlers'
+	// settings.
+	Revision int64
+	Created  time.Time
+}
+
+// TopicUpdate changes some of a topic's settings: nil leaves one as it is.
+type TopicUpdate struct {
+	Delivery    *Delivery
+	Wire        *Wire
+	MaxWaiting  *int64
+	Concurrency *int
+	DeadLimit   *int64
+	DeadAge     *time.Duration
+	// IfRevision demands that the topic is at this revision; 0 demands nothing.
+	IfRevision int64
+}
+
+// Topics administers topics and their groups, for this bus's namespace. Running
+// processes act on a change within a second.
+type Topics struct{ bus *Bus }
+
+// Topics returns the administration of topics.
+func (b *Bus) Topics() *Topics { return &Topics{bus: b} }
+
+// Create makes a topic: ErrTopicExists when there is one, which stays as it is.
+func (t *Topics) Create(ctx context.Context, topic string, cfg TopicConfig) error {
+	doing := fmt.Sprintf("create topic %q", topic)
+	if len(cfg.Groups) == 0 {
+		cfg.Groups = []GroupConfig{{Name: t.bus.cfg.Group}}
+	}
+	cfg, err := cfg.withDefaults()
+	if err := errors.Join(name.Check("topic", topic), err); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	if err := t.bus.ready(ctx); err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	s := &store.Topic{
+		Name: topic, Enabled: !cfg.Disabled, Delivery: cfg.Delivery, Wire: cfg.Wire, MaxWaiting: cfg.MaxWaiting,
+		Concurrency: cfg.Concurrency, DeadLimit: cfg.DeadLimit, DeadAge: cfg.DeadAge,
+	}
+	for _, g := range cfg.Groups {
+		s.Groups = append(s.Groups, store.Group(g))
+	}
+	return t.bus.store.CreateTopic(ctx, s)
+}
+
+// Get reads a topic: ErrTopicNotFound, ErrTopicDeleting.
+func (t *Topics) Get(ctx context.Context, topic string) (Topic, error) {
+	s, err := t.read(ctx, topic)
+	if err != nil {
+		return Topic{}, err
+	}
+	got := Topic{
+		Name: topic, Revision: s.Revision, Created: s.Created,
+		TopicConfig: TopicConfig{
+			Delivery: s.Delivery, Wire: s.Wire, MaxWaiting: s.MaxWaiting, Concurrency: s.Concurrency,
+			DeadLimit: s.DeadLimit, DeadAge: s.DeadAge, Disabled: !s.Enabled,
+		},
+	}
+	unlimited(&got.DeadLimit)
+	unlimited(&got.DeadAge)
+	for _, g := range s.Groups {
+		got.Groups = append(got.Groups, GroupConfig(g))
+	}
+	return got, nil
+}
+
+func (t *Topics) read(ctx context.Context, topic string) (*store.Topic, error) {
+	if err := name.Check("topic", topic); err != nil {
+		return nil, err
+	}
+	if err := t.bus.ready(ctx); err != nil {
+		return nil, fmt.Errorf("read topic %q: %w", topic, err)
+	}
+	return t.bus.store.Topic(ctx, topic)
+}
+
+// List returns the names of all topics, sorted, also of one whose deletion was
+// begun and not completed.
+func (t *Topics) List(ctx context.Context) ([]string, error) {
+	if err := t.bus.ready(ctx); err != nil {
+		return nil, fmt.Errorf("list topics: %w", err)
+	}
+	return t.bus.store.Topics(ctx)
+}
+
+// Update changes settings of a topic and returns its new revision: ErrConflict
+// when IfRevision is not met.
+func (t *Topics) Update(ctx context.Context, topic string, u TopicUpdate) (revision int64, err error) {
+	edit := store.Edit{IfRevision: u.IfRevision}
+	set := func(field, value string) { edit.Set = append(edit.Set, field, value) }
+	var cfg TopicConfig
+	if u.Delivery != nil {
+		cfg.Delivery = *u.Delivery
+		set(store.FieldDelivery, string(*u.Delivery))
+	}
+	if u.Wire != nil {
+		cfg.Wire = *u.Wire
+		set(store.FieldWire, string(*u.Wire))
+	}
+	if u.MaxWaiting != nil {
+		cfg.MaxWaiting = *u.MaxWaiting
+		set(store.FieldMaxWaiting, strconv.FormatInt(*u.MaxWaiting, 10))
+	}
+	if u.Concurrency != nil {
+		cfg.Concurrency = *u.Concurrency
+		set(store.FieldConcurrency, strconv.Itoa(*u.Concurrency))
+	}
+	if u.DeadLimit != nil {
+		cfg.DeadLimit = *u.DeadLimit
+		set(store.FieldDeadLimit, strconv.FormatInt(max(*u.DeadLimit, 0), 10))
+	}
+	if u.DeadAge != nil {
+		cfg.DeadAge = *u.DeadAge
+		set(store.FieldDeadAge, strconv.FormatInt(max(*u.DeadAge, 0).Milliseconds(), 10))
+	}
+	_, err = cfg.withDefaults()
+	if u.IfRevision < 0 {
+		err = errors.Join(err, errs.Invalid("IfRevision", u.IfRevision, "a revision is positive; 0 demands none"))
+	}
+	return t.edit(ctx, topic, edit, err)
+}
+
+func (t *Topics) edit(ctx context.Context, topic string, e store.Edit, bad error) (int64, error) {
+	if err := errors.Join(name.Check("topic", topic), bad); err != nil {
+		return 0, fmt.Errorf("change topic %q: %w", topic, err)
+	}
+	if err := t.bus.ready(ctx); err != nil {
+		return 0, fmt.Errorf("change topic %q: %w", topic, err)
+	}
+	return t.bus.store.EditTopic(ctx, topic, e)
+}
+
+// Enable switches a topic on.
+func (t *Topics) Enable(ctx context.Context, topic string) error {
+	_, err := t.edit(ctx, topic, store.Edit{Set: []string{store.FieldEnabled, "1"}}, nil)
+	return err
+}
+
+// Disable switches a topic off. Once it has returned nil, no send succeeds and
+// nothing is handed out any more (with AtMostOnce: within a second). What runs
+// goes on, what waits stays.
+func (t *Topics) Disable(ctx context.Context, topic string) error {
+	_, err := t.edit(ctx, topic, store.Edit{Set: []string{store.FieldEnabled, "0"}}, nil)
+	return err
+}
+
+// Delete removes a topic with all that it holds, waiting, in flight and failed.
+// Handlers that run end as they like, and nothing of them is kept. A list that
+// was given as a QueueKey stays. A deletion that fails half way can be repeated.
+func (t *Topics) Delete(ctx context.Context, topic string) error {
+	if err := name.Check("topic", topic); err != nil {
+		return err
+	}
+	if err := t.bus.ready(ctx); err != nil {
+		return fmt.Errorf("delete topic %q: %w", topic, err)
+	}
+	return t.bus.store.DeleteTopic(ctx, topic)
+}
+
+// AddGroup adds a group; it gets what is sent from then on. A running bus adds
+// its own.
+func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) error {
+	if err := errors.Join(name.Check("topic", topic), g.check("")); err != nil {
+		return fmt.Errorf("add group to topic %q: %w", topic, err)
+	}
+	if err := t.bus.ready(ctx); err != nil {
+		return fmt.Errorf("add group to topic %q: %w", topic, err)
+	}
+	return t.bus.store.AddGroup(ctx, topic, store.Group(g))
+}
+
+// RemoveGroup removes a group with all that it holds.
+func (t *Topics) RemoveGroup(ctx context.Context, topic, group string) error {
+	if err := errors.Join(name.Check("topic", topic), name.Check("group", group)); err != nil {
+		return fmt.Errorf("remove group from topic %q: %w", topic, err)
+	}
+	if err := t.bus.ready(ctx); err != nil {
+		return fmt.Errorf("remove group from topic %q: %w", topic, err)
+	}
+	return t.bus.store.RemoveGroup(ctx, topic, group)
+}
+
+// withDefaults returns the complete settings, as they are stored: 0 for no limit.
+func (c TopicConfig) withDefaults() (TopicConfig, error) {
+	var bad []error
+	fallback(&c.Delivery, AtLeastOnce)
+	fallback(&c.Wire, WireCloudEvents)
+	if c.Delivery != AtLeastOnce && c.Delivery != AtMostOnce {
+		bad = append(bad, errs.Invalid("Delivery", string(c.Delivery), "%q or %q is right", AtLeastOnce, AtMostOnce))
+	}
+	if c.Wire != WireCloudEvents && c.Wire != WireRaw {
+		bad = append(bad, errs.Invalid("Wire", string(c.Wire), "%q or %q is right", WireCloudEvents, WireRaw))
+	}
+	within(&bad, "MaxWaiting", c.MaxWaiting, 0, 1<<40)
+	within(&bad, "Concurrency", c.Concurrency, 0, MaxConcurrency)
+	limit(&bad, "DeadLimit", &c.DeadLimit, DefaultDeadLimit, 1<<40)
+	limit(&bad, "DeadAge", &c.DeadAge, DefaultDeadAge, 100*365*24*time.Hour)
+	seen := map[string]bool{}
+	for i, g := range c.Groups {
+		field := fmt.Sprintf("Groups[%d].", i)
+		bad = append(bad, g.check(field))
+		if seen[g.Name] {
+			bad = append(bad, errs.Invalid(field+"Name", g.Name, "it stands twice"))
+		}
+		seen[g.Name] = true
+	}
+	return c, errors.Join(bad...)
+}
+
+// limit checks a field in which 0 means the default and -1 none.
+func limit[T int64 | time.Duration](bad *[]error, field string, value *T, def, most T) {
+	fallback(value, def)
+	if *value == -1 {
+		*value = 0
+	}
+	within(bad, field, *value, 0, most)
+}
+
+// unlimited turns a stored 0 into the -1 that TopicConfig says for it.
+func unlimited[T int64 | time.Duration](value *T) {
+	if *value == 0 {
+		*value = -1
+	}
+}
+
+func (g GroupConfig) check(field string) error {
+	bad := name.Check(field+"Name", g.Name)
+	if len(g.QueueKey) > 1024 {
+		bad = errors.Join(bad, errs.Invalid(field+"QueueKey", g.QueueKey, "it has %d bytes, at most 1024 are allowed", len(g.QueueKey)))
+	}
+	return bad
+}
