@@ -93,7 +93,7 @@ func New(cfg Config) *Consumer {
 	c.poller = poll.New(poll.Config{
 		Store: cfg.Store, Link: cfg.Link, Log: cfg.Log,
 		Consumer: c.keeper.ID, Valid: c.keeper.Valid,
-		Free: c.pool.Free, Idle: func() bool { return c.pool.Running() == 0 && c.finisher.Idle() },
+		Size: cfg.Size, Free: c.pool.Free, Idle: func() bool { return c.pool.Running() == 0 && c.finisher.Idle() },
 		Failed: c.failed, Revision: c.sawRevision,
 	})
 	return c

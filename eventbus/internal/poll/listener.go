@@ -78,7 +78,7 @@ func (l *listeners) listen(ctx context.Context, keys []key, consumer string) {
 			e = &ear{}
 			l.ears[part] = e
 		}
-		if !e.busy {
+		if !e.busy && len(keys) > 0 {
 			l.start(ctx, part, e, keys, l.store.WakeKey(part, consumer))
 		}
 	}

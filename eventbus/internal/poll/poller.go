@@ -93,8 +93,9 @@ type Config struct {
 	// Consumer is the id under which to claim now; Valid whether its lease stands.
 	Consumer func() string
 	Valid    func() bool
-	// Free is the number of free slots of the pool; Idle whether nothing is in
-	// flight in this process.
+	// Size is the number of the pool's slots, Free that of those that are free
+	// now; Idle tells whether nothing is in flight in this process.
+	Size int
 	Free func() int
 	Idle func() bool
 	// Failed is called when a call showed that Redis does not serve.
@@ -116,6 +117,7 @@ type Poller struct {
 	claims uint64
 	first  int // where the next round begins
 
+	claimed  time.Time     // when the last round was over; the loop's own
 	nudge    chan struct{} // something has changed: look again
 	stopping chan struct{}
 	stop     sync.Once
@@ -126,6 +128,7 @@ type Poller struct {
 type state struct {
 	*Topic
 	ready bool
+	pop   int       // how many entries a claim pops first, by the size of the last ones
 	aside time.Time // left alone until then
 	said  string    // the error that was logged last
 	hot   time.Time // foreign producers push into it; looked at often until then
@@ -146,7 +149,7 @@ func (p *Poller) Serve(topics []*Topic) {
 	states := make([]*state, len(topics))
 	byKey := map[string]*state{}
 	for i, t := range topics {
-		st := &state{Topic: t, ready: true}
+		st := &state{Topic: t, ready: true, pop: store.PopFor(nil)}
 		if old := p.byKey[t.Keys.Bell]; old != nil {
 			st.hot = old.hot
 		}

@@ -14,6 +14,7 @@ import (
 type order struct {
 	st       *state
 	most     int
+	pop      int
 	consumer string
 	claim    uint64
 	got      store.Claimed
@@ -23,6 +24,7 @@ type order struct {
 // round claims once from every topic that is ready and has room, and tells
 // whether there was any.
 func (p *Poller) round(ctx context.Context) bool {
+	p.gather(ctx)
 	orders, alone := p.plan()
 	if len(orders) == 0 || !p.cfg.Valid() {
 		return false
@@ -33,10 +35,30 @@ func (p *Poller) round(ctx context.Context) bool {
 	}
 	p.order(orders[0])
 	all.Wait()
+	p.claimed = time.Now()
 	for _, o := range orders {
 		p.settle(o, alone)
 	}
 	return true
+}
+
+// gatherFor is how long after the last claim a busy pool is given to free more
+// slots, so that one call fetches many events where handlers are quick. Where
+// they are slow it delays a claim by no more than this.
+const gatherFor = 300 * time.Microsecond
+
+func (p *Poller) gather(ctx context.Context) {
+	left := gatherFor - time.Since(p.claimed)
+	if free := p.cfg.Free(); left <= 0 || free == 0 || free >= p.cfg.Size/2 {
+		return
+	}
+	timer := time.NewTimer(left)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.stopping:
+	case <-ctx.Done():
+	}
 }
 
 // plan gives every ready topic a fair part of the free room.
@@ -69,6 +91,9 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 		if most <= 0 {
 			continue
 		}
+		if st.AtMostOnce {
+			most = min(most, st.pop) // what was taken stands nowhere else: not too much in one reply
+		}
 		free -= most
 		orders = append(orders, p.newOrder(st, most))
 	}
@@ -77,7 +102,7 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 
 func (p *Poller) newOrder(st *state, most int) *order {
 	p.claims++
-	return &order{st: st, most: most, consumer: p.cfg.Consumer(), claim: p.claims}
+	return &order{st: st, most: most, pop: st.pop, consumer: p.cfg.Consumer(), claim: p.claims}
 }
 
 // order carries a claim out. Its context is nobody's: a claim that was sent
@@ -88,7 +113,7 @@ func (p *Poller) order(o *order) {
 		o.got, o.err = p.cfg.Store.Take(ctx, o.st.Keys, o.most)
 		return
 	}
-	o.got, o.err = p.cfg.Store.Claim(ctx, o.st.Keys, o.consumer, o.claim, o.most)
+	o.got, o.err = p.cfg.Store.Claim(ctx, o.st.Keys, o.consumer, o.claim, o.most, o.pop)
 }
 
 // settle acts on the reply to a claim.
@@ -110,6 +135,7 @@ func (p *Poller) settle(o *order, alone bool) {
 	}
 	p.mu.Lock()
 	st.said = ""
+	st.pop = store.PopFor(o.got.Entries)
 	// Fewer than asked, and the script has rung where more is left.
 	st.ready = len(o.got.Entries) >= o.most
 	if len(o.got.Entries) == 0 && p.solo == st {

@@ -44,18 +44,34 @@ func Order(receipt string) (claim uint64, place int) {
 }
 
 // Claim moves up to most waiting entries into the consumer's in-flight hash.
-// claim numbers the consumer's claims, and with them the receipts.
+// claim numbers the consumer's claims, and with them the receipts. pop is how
+// many entries to pop at first, see PopFor: the script goes on by their size.
 //
 // When it returns an error that wraps errs.Unavailable, the claim may have been
 // executed, or may still be: see Held.
-func (s *Store) Claim(ctx context.Context, k *Keys, consumer string, claim uint64, most int) (Claimed, error) {
+func (s *Store) Claim(ctx context.Context, k *Keys, consumer string, claim uint64, most, pop int) (Claimed, error) {
 	keys := []string{k.Config, k.Queue, k.Bell, k.Inflight(consumer), k.Holders}
 	if k.Shared() {
 		keys = append(keys, k.Returns)
 	}
-	cmd := s.eval(ctx, "claim", keys, groupField(k.Group), consumer, strconv.FormatUint(claim, 10)+"-", most, maxClaimBytes)
+	cmd := s.eval(ctx, "claim", keys, groupField(k.Group), consumer, strconv.FormatUint(claim, 10)+"-", most, maxClaimBytes, pop)
 	return claimed(cmd, k)
 }
+
+// PopFor is how many entries of a size like these one pop may fetch, so that the
+// reply stays bounded. With none to go by it is a cautious number.
+func PopFor(entries [][]byte) int {
+	if len(entries) == 0 {
+		return 4
+	}
+	size := 1
+	for _, e := range entries {
+		size += len(e)
+	}
+	return min(max(maxPopBytes*len(entries)/size, 1), 500)
+}
+
+const maxPopBytes = 256 << 10
 
 // Take pops up to most entries of an at_most_once topic for good.
 func (s *Store) Take(ctx context.Context, k *Keys, most int) (Claimed, error) {

@@ -1,7 +1,7 @@
 -- Moves waiting entries into a consumer's in-flight hash.
 -- KEYS 1 config, 2 queue, 3 bell, 4 in flight, 5 holders, 6 returns (only where it is not the queue)
 -- ARGV 1 field of the group in config, 2 consumer, 3 prefix of the receipts,
---      4 most entries, 5 most bytes (the last entry may go over)
+--      4 most entries, 5 most bytes, 6 how many to pop first
 -- Returns {revision, number that came from returns, entries…}; revision 0: no
 -- such topic or group, or disabled. The i-th entry's receipt is prefix .. i, and
 -- an 'r' behind it where the entry came from returns.
@@ -14,11 +14,11 @@ if queued + returned == 0 then return out end
 -- all keys are read before the first of them is written
 redis.call('LLEN', KEYS[3])
 redis.call('HLEN', KEYS[4])
-redis.call('SISMEMBER', KEYS[5], ARGV[2])
+local holder = redis.call('SISMEMBER', KEYS[5], ARGV[2])
 
 local most, room, taken, fields = tonumber(ARGV[4]), tonumber(ARGV[5]), 0, {}
 local function take(key, upto, mark)
-  local step = 1
+  local step = tonumber(ARGV[6])
   while taken < upto and room > 0 do
     local got = redis.call('RPOP', key, math.min(step, upto - taken))
     if not got or #got == 0 then return end
@@ -31,8 +31,8 @@ local function take(key, upto, mark)
       fields[2 * taken] = got[i]
     end
     room = room - size
-    -- entries of some kilobytes are popped many at a time, large ones singly
-    step = math.max(1, math.min(64, 2 * step, math.floor(65536 * #got / (size + 1))))
+    -- small entries are popped many at a time, large ones singly
+    step = math.max(1, math.min(500, 4 * step, math.floor(262144 * #got / (size + 1))))
   end
 end
 if KEYS[6] then
@@ -44,7 +44,7 @@ take(KEYS[2], most, '')
 for i = 1, 2 * taken, 1000 do
   redis.call('HSET', KEYS[4], unpack(fields, i, math.min(i + 999, 2 * taken)))
 end
-redis.call('SADD', KEYS[5], ARGV[2])
+if holder == 0 then redis.call('SADD', KEYS[5], ARGV[2]) end
 if queued + returned > taken and redis.call('LLEN', KEYS[3]) == 0 then
   redis.call('LPUSH', KEYS[3], '1')
 end

@@ -9,19 +9,22 @@
 --        'back', 'L' or 'R' (end of the list), entry
 --        'retry' or 'dead', failure id, delay in ms ('retry' only), meta, entry
 -- Returns {number of entries ended, number of failures dropped at the limit}.
-local c = redis.call('HEXISTS', KEYS[1], ARGV[1])
-redis.call('HLEN', KEYS[2])
-redis.call('HLEN', KEYS[3])
-redis.call('ZCARD', KEYS[4])
-redis.call('ZCARD', KEYS[5])
-redis.call('LLEN', KEYS[6])
-redis.call('LLEN', KEYS[7])
-
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local simple = tonumber(ARGV[3])
 local ended, back, dead = 0, 0, 0
 local totals = {done = 0, retried = 0, dead = 0}
+local c, now
+if #ARGV > 3 + simple then
+  -- all keys are read before the first of them is written
+  c = redis.call('HEXISTS', KEYS[1], ARGV[1])
+  redis.call('HLEN', KEYS[2])
+  redis.call('HLEN', KEYS[3])
+  redis.call('ZCARD', KEYS[4])
+  redis.call('ZCARD', KEYS[5])
+  redis.call('LLEN', KEYS[6])
+  redis.call('LLEN', KEYS[7])
+  local t = redis.call('TIME')
+  now = t[1] * 1000 + math.floor(t[2] / 1000)
+end
 for i = 4, 3 + simple, 1000 do
   ended = ended + redis.call('HDEL', KEYS[2], unpack(ARGV, i, math.min(i + 999, 3 + simple)))
 end
