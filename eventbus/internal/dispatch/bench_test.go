@@ -1,0 +1,26 @@
+package dispatch
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// BenchmarkJob measures the normal path: one job with one handler that does
+// nothing, with its context and its timer, from Submit to the free slot.
+func BenchmarkJob(b *testing.B) {
+	slots := make(chan struct{}, 64)
+	pool := New(Config{Size: cap(slots), OnRelease: func(string) { <-slots }})
+	defer pool.Stop(context.Background())
+	handler := NewHandler("noop", Settings{Enabled: true, Timeout: 10 * time.Second, MaxAbandoned: 16})
+	job := &Job{
+		Topic:  "orders",
+		Tasks:  []Task{{Handler: handler, Run: func(context.Context) error { return nil }}},
+		Finish: func([]Result) {},
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		slots <- struct{}{}
+		pool.Submit(job)
+	}
+}

@@ -1,0 +1,64 @@
+package dispatch
+
+import "sync/atomic"
+
+// execution is a job in the pool. It belongs to its carrier: results is written
+// by nobody else, and passes on with the compare-and-swap of a run's state.
+type execution struct {
+	pool    *Pool
+	job     *Job
+	results []Result
+	current atomic.Pointer[run] // the last run that was started
+
+	slot       bool       // holds a slot
+	prev, next *execution // in the pool's lists
+}
+
+// carry runs what is left of the job, finishes it, and goes on with the job to
+// which its slot falls. It returns early when another goroutine took the job over.
+func (e *execution) carry() {
+	var c carrier
+	for e != nil {
+		for len(e.results) < len(e.job.Tasks) {
+			if !e.step(e.job.Tasks[len(e.results)]) {
+				return
+			}
+		}
+		e = e.pool.finish(e, &c)
+	}
+}
+
+// step brings about the result of one task.
+func (e *execution) step(task Task) (carryOn bool) {
+	if e.pool.stopping.Load() {
+		e.record(Result{Handler: task.Handler, Status: Unfinished})
+		return true
+	}
+	permit, refusal, ok := task.Handler.enter(e.pool.soft)
+	if !ok {
+		e.record(refusal)
+		return true
+	}
+	r := &run{of: e, task: task, permit: permit}
+	// First shown, then asked whether a stop has begun: a run that a stop does not
+	// see here will see the stop, so none starts behind its back.
+	e.current.Store(r)
+	if e.pool.stopping.Load() {
+		return e.callOff(r)
+	}
+	return r.do(e.pool.hard)
+}
+
+// callOff ends a run that has not started.
+func (e *execution) callOff(r *run) (carryOn bool) {
+	if !r.state.CompareAndSwap(running, returned) {
+		r.task.Handler.comeBack()
+		return false
+	}
+	r.permit.report(errNeutral)
+	r.task.Handler.leave()
+	e.record(Result{Handler: r.task.Handler, Status: Unfinished})
+	return true
+}
+
+func (e *execution) record(result Result) { e.results = append(e.results, result) }

@@ -1,0 +1,97 @@
+package dispatch
+
+import (
+	"context"
+	"time"
+)
+
+// Run is one call of a handler. Its context ends at the handler's timeout and,
+// with the cause ErrStopping, when the pool stops hard. What it returns is read
+// by package outcome.
+type Run func(ctx context.Context) error
+
+// Task is one handler's share of a job.
+type Task struct {
+	Handler *Handler
+	Run     Run
+}
+
+// Job is one event with the handlers that are to run for it.
+type Job struct {
+	// Topic is what RunningOf counts by.
+	Topic string
+	// Tasks run one after another in this order.
+	Tasks []Task
+	// Finish is called exactly once, from a goroutine of the pool, with one
+	// result per task in their order; the slice is its own from then on. It may
+	// block, and keeps the slot meanwhile. It must not panic.
+	Finish func(results []Result)
+	// Solo says that whoever submits the job lets nothing else run beside it.
+	// The pool itself makes no difference.
+	Solo bool
+}
+
+// Status is what became of a task. The zero value is none.
+type Status int
+
+const (
+	// Succeeded: the handler returned nil.
+	Succeeded Status = iota + 1
+	// Failed: the handler returned an error, timed out, panicked or ended its
+	// goroutine. Err says which.
+	Failed
+	// PutOff: not run, or asked to be run again. Reason says why and Wait how
+	// long. No attempt was used.
+	PutOff
+	// Unfinished: not run, or cut off, because the pool stops. No attempt was used.
+	Unfinished
+)
+
+// String names the status for logs.
+func (s Status) String() string {
+	switch s {
+	case Succeeded:
+		return "succeeded"
+	case Failed:
+		return "failed"
+	case PutOff:
+		return "put off"
+	case Unfinished:
+		return "unfinished"
+	}
+	return "none"
+}
+
+// Reason says why a task was put off, or why a handler can not run now.
+type Reason string
+
+const (
+	// Disabled: the handler is switched off.
+	Disabled Reason = "disabled"
+	// BreakerOpen: the handler's circuit breaker is open, or its one probe is
+	// under way.
+	BreakerOpen Reason = "breaker open"
+	// AtAbandonedCap: too many runs of the handler ignored their timeout and
+	// have not returned yet.
+	AtAbandonedCap Reason = "at the cap of abandoned runs"
+	// Snoozed: the handler asked to be run later.
+	Snoozed Reason = "snoozed"
+)
+
+// Result is what became of one task.
+type Result struct {
+	Handler *Handler
+	Status  Status
+	// Err is set where Status is Failed: what the handler returned, or an error
+	// that wraps errs.Timeout (and errs.Abandoned), or a *PanicError. It is also
+	// set where a handler returned an error and the task is put off (Snoozed) or
+	// Unfinished all the same.
+	Err error
+	// Reason is set where Status is PutOff.
+	Reason Reason
+	// Wait is after what time the task may be tried again, never negative. Zero
+	// where that is not known: Disabled and AtAbandonedCap.
+	Wait time.Duration
+	// Took is how long the handler ran; zero where it did not.
+	Took time.Duration
+}

@@ -1,0 +1,179 @@
+package dispatch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/outcome"
+)
+
+// abandonGrace is how long after its deadline a run is given up: time for a
+// handler that heeds its context to return.
+const abandonGrace = 50 * time.Millisecond
+
+// States of a run; see the package comment.
+const (
+	running int32 = iota
+	returned
+	abandoned
+	cut
+)
+
+// run is one call of a handler.
+type run struct {
+	of       *execution
+	task     Task
+	permit   permit
+	state    atomic.Int32
+	ctx      context.Context
+	start    time.Time
+	deadline time.Time
+}
+
+// verdict is what a handler said at its end.
+type verdict struct {
+	err    error
+	kind   outcome.Kind
+	delay  time.Duration
+	broken bool // it panicked or ended its goroutine
+}
+
+// do calls the handler and records the result. It returns whether the caller is
+// still the carrier of the job.
+func (r *run) do(parent context.Context) (carryOn bool) {
+	r.start = time.Now()
+	r.deadline = r.start.Add(r.permit.timeout)
+	ctx, cancel := context.WithDeadline(parent, r.deadline)
+	r.ctx = ctx
+	timer := time.AfterFunc(giveUpAfter(r.permit.timeout), r.giveUp)
+
+	var v verdict
+	ended := false
+	defer func() {
+		goexit := false
+		if !ended {
+			v = verdict{kind: outcome.Fail, broken: true}
+			if value := recover(); value != nil {
+				v.err = newPanicError(value)
+			} else {
+				v.err, goexit = fmt.Errorf("run handler %q: %w", r.task.Handler.id, errGoexit), true
+			}
+		}
+		carryOn = r.end(v)
+		timer.Stop()
+		cancel() // after end, which asks for the context's cause
+		if goexit && carryOn {
+			// This goroutine runs its deferred calls and is gone.
+			carryOn = false
+			go r.of.carry()
+		}
+	}()
+	v.err = r.task.Run(ctx)
+	if v.err != nil {
+		// Asked here, where a panic is the handler's: a nil pointer returned as an
+		// error often panics in its own methods.
+		v.kind, v.delay = outcome.Of(v.err)
+		_ = v.err.Error()
+	}
+	ended = true
+	return // what the deferred function says
+}
+
+// giveUpAfter saturates: a timeout of centuries must not become one of the past.
+func giveUpAfter(timeout time.Duration) time.Duration {
+	if timeout > math.MaxInt64-abandonGrace {
+		return math.MaxInt64
+	}
+	return timeout + abandonGrace
+}
+
+// end records what a handler said, unless the run was given up before.
+func (r *run) end(v verdict) bool {
+	h := r.task.Handler
+	if !r.state.CompareAndSwap(running, returned) {
+		h.comeBack()
+		return false
+	}
+	result := r.read(v)
+	said := reportOf(v.kind)
+	if result.Status == Unfinished {
+		said = errNeutral
+	}
+	r.permit.report(said) // before leave lets in the next, which asks the breaker
+	h.leave()
+	r.of.record(result)
+	return true
+}
+
+// read turns a verdict into a result.
+func (r *run) read(v verdict) Result {
+	now := time.Now()
+	result := Result{Handler: r.task.Handler, Err: v.err, Took: now.Sub(r.start)}
+	switch {
+	case v.err == nil:
+		result.Status = Succeeded
+	case v.broken:
+		result.Status = Failed
+	case v.kind != outcome.Dead && r.stopped():
+		result.Status = Unfinished
+	case v.kind == outcome.PutOff:
+		result.Status, result.Reason, result.Wait = PutOff, Snoozed, max(v.delay, 0)
+	default:
+		result.Status = Failed
+		if !now.Before(r.deadline) && !r.stopped() {
+			result.Err = fmt.Errorf("run handler %q: %w after %v: %w",
+				r.task.Handler.id, errs.Timeout, r.permit.timeout, v.err)
+		}
+	}
+	return result
+}
+
+// stopped reports whether a hard stop ended the context, and not its deadline.
+func (r *run) stopped() bool { return errors.Is(context.Cause(r.ctx), ErrStopping) }
+
+// giveUp is the timer's: if the handler has not returned, it records that and
+// carries on with the job in the timer's goroutine.
+func (r *run) giveUp() {
+	if r.stopped() {
+		if r.cutOff() {
+			r.of.carry()
+		}
+		return
+	}
+	if !r.takeOver(abandoned, errFailed) {
+		return
+	}
+	r.of.record(Result{
+		Handler: r.task.Handler,
+		Status:  Failed,
+		Err: fmt.Errorf("run handler %q: %w after %v: %w",
+			r.task.Handler.id, errs.Timeout, r.permit.timeout, errs.Abandoned),
+		Took: time.Since(r.start),
+	})
+	r.of.carry()
+}
+
+// cutOff gives the run up because of a stop. If it returns true the caller is
+// the job's carrier.
+func (r *run) cutOff() bool {
+	if !r.takeOver(cut, errNeutral) {
+		return false
+	}
+	r.of.record(Result{Handler: r.task.Handler, Status: Unfinished})
+	return true
+}
+
+func (r *run) takeOver(to int32, said error) bool {
+	return r.task.Handler.abandon(func() bool {
+		if !r.state.CompareAndSwap(running, to) {
+			return false
+		}
+		r.permit.report(said)
+		return true
+	})
+}
