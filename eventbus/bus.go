@@ -138,7 +138,8 @@ func (b *Bus) event(topic, handler string, e *wire.Entry) *Event {
 //
 // When ctx ends it takes no more events, lets running handlers end for at most
 // Config.StopTimeout, then ends their contexts, gives back what is unfinished so
-// that another process runs it, and returns nil. A bus runs once.
+// that another process runs it, and returns nil. A bus runs once; after an error
+// at the start make a new one.
 func (b *Bus) Run(ctx context.Context) error {
 	running, err := b.begin(ctx)
 	if err != nil {
@@ -146,10 +147,11 @@ func (b *Bus) Run(ctx context.Context) error {
 	}
 	defer close(b.ended)
 	defer b.stop()
-	if err := b.ready(running); err != nil {
-		return fmt.Errorf("run the bus: %w", err)
+	err = b.ready(running)
+	if err == nil {
+		err = b.consumer.Run(running)
 	}
-	if err := b.consumer.Run(running); err != nil {
+	if err != nil {
 		return fmt.Errorf("run the bus: %w", err)
 	}
 	return nil

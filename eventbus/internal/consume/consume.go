@@ -70,11 +70,13 @@ type Consumer struct {
 	applying sync.Mutex // one change of settings at a time
 	revision int64      // of the namespace, as last seen; guarded by applying
 	beat     atomic.Int64
+	deaths   deaths
 }
 
 // New puts a consumer together. It does no I/O.
 func New(cfg Config) *Consumer {
 	c := &Consumer{cfg: cfg, started: time.Now(), topics: map[string]*served{}}
+	c.deaths.log = cfg.Log.With("group", cfg.Group)
 	for _, h := range cfg.Handlers {
 		t := c.topics[h.Topic]
 		if t == nil {

@@ -1,6 +1,8 @@
 package consume
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
@@ -91,13 +93,22 @@ func (it *item) failed(h *handler, err error) store.Part {
 	kind, delay := outcome.Of(err)
 	switch {
 	case kind == outcome.Dead:
-		return it.part(store.Dead, e, record.Rejected, err.Error(), 0)
+		return it.part(store.Dead, e, record.Rejected, text(err), 0)
 	case e.Attempt >= h.settings.Load().MaxAttempts:
-		return it.part(store.Dead, e, record.Exhausted, err.Error(), 0)
+		return it.part(store.Dead, e, record.Exhausted, text(err), 0)
 	case kind != outcome.Later:
 		delay = it.consumer.backoff(h, e.Attempt)
 	}
-	return it.part(store.Retry, e, record.Failed, err.Error(), delay)
+	return it.part(store.Retry, e, record.Failed, text(err), delay)
+}
+
+// text is what is kept of an error: of a panic the stack too.
+func text(err error) string {
+	var p *dispatch.PanicError
+	if errors.As(err, &p) {
+		return fmt.Sprintf("%v\n\n%s", err, p.Stack)
+	}
+	return err.Error()
 }
 
 // part makes a failure's record around an entry addressed to its handler.
@@ -138,8 +149,11 @@ func (c *Consumer) rescue(t *store.Topic, receipt string, raw []byte) store.Part
 func (c *Consumer) written(items []finish.Item) {
 	for _, it := range items {
 		for _, p := range it.Ended.Parts {
-			if p.Kind == store.Retry {
+			switch p.Kind {
+			case store.Retry:
 				c.mover.Note(it.Keys, p.Delay)
+			case store.Dead:
+				c.deaths.note(it.Keys.Topic)
 			}
 		}
 	}

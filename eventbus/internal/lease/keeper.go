@@ -27,7 +27,6 @@ package lease
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -63,6 +62,9 @@ type Keeper struct {
 	renewed time.Time // last success
 	steady  time.Time // first success of the row without a gap
 	probe   chan struct{}
+
+	reclaiming sync.Mutex // one at a time
+	reclaims   sync.WaitGroup
 }
 
 // NewKeeper returns a keeper with a fresh consumer id.
@@ -120,6 +122,7 @@ func (k *Keeper) Valid() bool {
 
 // Run renews until ctx ends: that must be after the last handler has ended.
 func (k *Keeper) Run(ctx context.Context) {
+	defer k.reclaims.Wait()
 	var pause link.Pause
 	timer := time.NewTimer(k.cfg.Lease / 3)
 	defer timer.Stop()
@@ -167,15 +170,27 @@ func (k *Keeper) renew(ctx context.Context) error {
 	if !k.success(time.Now()) {
 		return nil
 	}
-	for _, dead := range expired {
-		if dead == id {
-			continue
-		}
-		if err := k.reclaim(ctx, dead); err != nil {
-			return ignoreOfTopic(k.cfg.Log, dead, err)
-		}
-	}
+	k.reclaimAll(ctx, id, expired)
 	return nil
+}
+
+// reclaimAll reclaims beside the renewals, which must not wait for it. What it
+// does not manage is found expired again at the next renewal.
+func (k *Keeper) reclaimAll(ctx context.Context, own string, expired []string) {
+	if len(expired) == 0 || !k.reclaiming.TryLock() {
+		return
+	}
+	k.reclaims.Go(func() {
+		defer k.reclaiming.Unlock()
+		for _, dead := range expired {
+			if dead == own {
+				continue
+			}
+			if err := k.reclaim(ctx, dead); err != nil && ctx.Err() == nil {
+				k.cfg.Log.Error("what a dead consumer held cannot all be moved back yet; trying again", "consumer", dead, "err", err)
+			}
+		}
+	})
 }
 
 // replace takes a new id after the lease of the old one was lost.
@@ -191,12 +206,4 @@ func (k *Keeper) replace(ctx context.Context, old string) error {
 		return err
 	}
 	return k.cfg.Store.GiveUp(ctx, old)
-}
-
-func ignoreOfTopic(log *slog.Logger, consumer string, err error) error {
-	if store.OfTopic(err) && !errors.Is(err, context.Canceled) {
-		log.Error("what a dead consumer held cannot all be moved back; trying again", "consumer", consumer, "err", err)
-		return nil
-	}
-	return err
 }

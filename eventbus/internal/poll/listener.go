@@ -10,8 +10,8 @@ import (
 
 // key is one key to listen on.
 type key struct {
-	topic string
-	name  string
+	st   *state
+	name string
 	// strict: what is popped here is an event, so that the key must not be
 	// listened on any longer once it is not wanted.
 	strict bool
@@ -23,6 +23,16 @@ type heard struct {
 	element []byte
 	err     error
 	asked   []key
+}
+
+// strict returns the topic whose event was popped, nil when it was no event.
+func (h *heard) strict() *state {
+	for _, k := range h.asked {
+		if k.name == h.key && k.strict {
+			return k.st
+		}
+	}
+	return nil
 }
 
 // listeners blocks in BLPOP for the loop. On one server that is one call over
@@ -59,7 +69,8 @@ func (l *listeners) listen(ctx context.Context, keys []key, consumer string) {
 	parts := map[string][]key{}
 	if l.store.Spread() {
 		for _, k := range keys {
-			parts[k.topic] = append(parts[k.topic], k)
+			topic := k.st.Keys.Topic
+			parts[topic] = append(parts[topic], k)
 		}
 	} else {
 		parts[""] = keys

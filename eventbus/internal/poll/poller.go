@@ -52,6 +52,9 @@ const (
 	BlockTimeout = 30 * time.Second
 	// asideFor is how long a topic with an error of its own is left alone.
 	asideFor = 5 * time.Second
+	// leaseLook is how often a poller that may not claim looks whether its lease
+	// was renewed.
+	leaseLook = 200 * time.Millisecond
 	// maxClaim bounds the entries of one claim.
 	maxClaim = 500
 )
@@ -136,9 +139,7 @@ type state struct {
 
 // New returns a poller without topics.
 func New(cfg Config) *Poller {
-	p := &Poller{cfg: cfg, byKey: map[string]*state{}, nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
-	p.ears = newListeners(cfg.Store)
-	return p
+	return &Poller{cfg: cfg, byKey: map[string]*state{}, nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
 }
 
 // Serve replaces the topics that are polled: those that are enabled and have
@@ -178,6 +179,7 @@ func (p *Poller) Stop() { p.stop.Do(func() { close(p.stopping) }) }
 // Run polls until Stop. ctx ends it too, without waiting for what the listener
 // may just be popping: for the hard end of a stop.
 func (p *Poller) Run(ctx context.Context) {
+	p.ears = newListeners(p.cfg.Store)
 	defer p.ears.close(ctx, p.hear)
 	for {
 		select {
@@ -241,6 +243,9 @@ func (p *Poller) wanted() (keys []key, delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delay = BlockTimeout
+	if !p.cfg.Valid() {
+		delay = leaseLook
+	}
 	now := time.Now()
 	p.first++
 	for i := range p.topics {
@@ -256,11 +261,11 @@ func (p *Poller) wanted() (keys []key, delay time.Duration) {
 		switch {
 		case st.ready:
 		case !st.AtMostOnce:
-			keys = append(keys, key{topic: st.Keys.Topic, name: st.Keys.Bell})
+			keys = append(keys, key{st: st, name: st.Keys.Bell})
 		case st.Room() > 0:
-			keys = append(keys, key{topic: st.Keys.Topic, name: st.Keys.Queue, strict: true})
+			keys = append(keys, key{st: st, name: st.Keys.Queue, strict: true})
 			if st.Keys.Shared() {
-				keys = append(keys, key{topic: st.Keys.Topic, name: st.Keys.Returns, strict: true})
+				keys = append(keys, key{st: st, name: st.Keys.Returns, strict: true})
 			}
 		}
 	}
@@ -278,14 +283,16 @@ func (p *Poller) hear(ctx context.Context, h heard) {
 		return
 	}
 	p.mu.Lock()
-	st := p.byKey[h.key]
-	if st != nil {
+	if st := p.byKey[h.key]; st != nil {
 		st.ready = true
 	}
 	p.mu.Unlock()
-	if st == nil || !st.AtMostOnce || h.key == st.Keys.Bell {
+	st := h.strict()
+	if st == nil {
 		return
 	}
+	// The topic as it was when it was asked for: what is popped is handled, also
+	// when the topic was switched off in that moment.
 	batch := Batch{Claimed: store.Claimed{Entries: [][]byte{h.element}}}
 	if h.key == st.Keys.Returns && st.Keys.Shared() {
 		batch.Returned = 1

@@ -121,7 +121,10 @@ func (p *Poller) settle(o *order, alone bool) {
 	st := o.st
 	if o.err != nil {
 		p.mu.Lock()
-		if !st.AtMostOnce {
+		if p.solo == st {
+			p.solo = nil
+		}
+		if !st.AtMostOnce && store.Unanswered(o.err) {
 			p.lost = append(p.lost, lostClaim{keys: st.Keys, consumer: o.consumer, claim: o.claim, since: time.Now()})
 		}
 		if store.OfTopic(o.err) || store.OutOfMemory(o.err) {

@@ -81,6 +81,10 @@ func offline(err error) bool {
 // maxmemory. Consuming goes on meanwhile.
 func OutOfMemory(err error) bool { return code(err) == "OOM" }
 
+// Unanswered tells that Redis has not replied to the call: it may have been
+// executed, or may be yet.
+func Unanswered(err error) bool { return code(err) == "" }
+
 // OfTopic tells that an error concerns the keys of one topic only, so that the
 // others can go on: a key of another type, an ACL, a slot. Every other error is
 // one of the connection or of the whole server.
