@@ -173,7 +173,7 @@ func (b *Bus) begin(ctx context.Context) (context.Context, error) {
 	b.consumer = consume.New(consume.Config{
 		Store: b.store, Link: b.link, Log: b.cfg.Logger, Group: b.cfg.Group, Size: b.cfg.Concurrency,
 		Lease: b.cfg.Lease, StopTimeout: b.cfg.StopTimeout, Handlers: b.handlers,
-		NewID: newID, Create: b.creator(), Random: rand.Int64N,
+		NewID: newID, Create: b.creator(), Random: rand.Int64N, Ready: b.cfg.OnReady,
 	})
 	return running, nil
 }

@@ -63,6 +63,10 @@ type Config struct {
 	Logger *slog.Logger
 	// Middleware wraps every handler; the first is outermost.
 	Middleware []Middleware
+	// OnReady is called once by Run, when the bus has connected, found its topics
+	// and takes events. Run waits for it, so that it should return soon. Defaults
+	// to nothing.
+	OnReady func()
 }
 
 // withDefaults returns the complete settings, or all that is wrong with them.
