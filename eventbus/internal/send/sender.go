@@ -194,6 +194,9 @@ func (l *lane) call(batch []*unit) error {
 		switch {
 		case errors.Is(err, store.ErrStale):
 			l.topic = nil
+		case errors.Is(err, errs.NoGroup):
+			l.topic = nil // nothing is asked of Redis, which could tell that there is one by now
+			return err
 		case errors.Is(err, errs.TopicNotFound) && l.sender.create != nil && !created:
 			l.topic, created = nil, true
 			if err := l.sender.create(ctx, l.name); err != nil && !errors.Is(err, errs.TopicExists) {
