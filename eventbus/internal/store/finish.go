@@ -33,6 +33,9 @@ type Ended struct {
 	Parts   []Part // none: done
 }
 
+// simple tells that to end the entry is to remove its receipt.
+func (e *Ended) simple() bool { return len(e.Parts) == 0 && e.Receipt != "" }
+
 // Finish ends entries that the consumer holds. An entry whose receipt is no
 // longer there was moved on by somebody else; it changes nothing. Returned is
 // how many entries were ended and how many dead failures the limit dropped.
@@ -41,14 +44,14 @@ func (s *Store) Finish(ctx context.Context, k *Keys, consumer string, deadLimit 
 	args[0], args[1] = groupField(k.Group), deadLimit
 	simple := 0
 	for _, e := range ended {
-		if len(e.Parts) == 0 {
+		if e.simple() {
 			args = append(args, e.Receipt)
 			simple++
 		}
 	}
 	args[2] = simple
 	for _, e := range ended {
-		if len(e.Parts) == 0 {
+		if e.simple() {
 			continue
 		}
 		args = append(args, e.Receipt, len(e.Parts))

@@ -5,7 +5,7 @@
 --      2 most failures in the dead set, 0 for no limit
 --      3 number of receipts that are simply done, then these
 --      then for each other entry: its receipt ('' where none was given out),
---      number of its parts, and for each part
+--      number of its parts (0: done), and for each part
 --        'back', 'L' or 'R' (end of the list), entry
 --        'retry' or 'dead', failure id, delay in ms ('retry' only), meta, entry
 -- Returns {number of entries ended, number of failures dropped at the limit}.
@@ -39,7 +39,10 @@ while at <= #ARGV do
   else
     mine = redis.call('HDEL', KEYS[2], receipt) == 1
   end
-  if mine then ended = ended + 1 end
+  if mine then
+    ended = ended + 1
+    if parts == 0 then totals.done = totals.done + 1 end
+  end
   at = at + 2
   for _ = 1, parts do
     local kind = ARGV[at]
