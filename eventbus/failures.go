@@ -111,6 +111,9 @@ func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (Fail
 	var bad []error
 	within(&bad, "Limit", q.Limit, 1, maxPage)
 	bad = append(bad, checkState(q.State))
+	if q.Handler != "" {
+		bad = append(bad, name.Check("handler id", q.Handler))
+	}
 	score, id, err := parseCursor(q.Cursor)
 	if err := errors.Join(append(bad, err)...); err != nil {
 		return FailurePage{}, doing(err)

@@ -114,6 +114,9 @@ func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error
 // Get returns one handler: ErrHandlerNotFound when nothing runs it and nothing is
 // stored for it.
 func (h *Handlers) Get(ctx context.Context, topic, id string) (HandlerInfo, error) {
+	if err := name.Check("handler id", id); err != nil {
+		return HandlerInfo{}, fmt.Errorf("read handler of topic %q: %w", topic, err)
+	}
 	all, err := h.List(ctx, topic)
 	if err != nil {
 		return HandlerInfo{}, err
