@@ -16,7 +16,6 @@ func raw() []test {
 		{"PayloadIsNeverReadAsAnEnvelope", rawPayloadIsNeverReadAsAnEnvelope},
 		{"RetryStaysOutOfTheQueue", rawRetryStaysOutOfTheQueue},
 		{"StopGivesBackOutsideTheQueue", rawStopGivesBackOutsideTheQueue},
-		{"WireChangesAtRunTime", rawWireChangesAtRunTime},
 	}
 }
 
@@ -107,16 +106,4 @@ func rawStopGivesBackOutsideTheQueue(e *env) {
 	require.Equal(e, "x", string(got.Payload))
 	require.Equal(e, first.ID, got.ID, "the id that it was given on arrival stays")
 	require.Equal(e, 1, got.Attempt)
-}
-
-func rawWireChangesAtRunTime(e *env) {
-	e.create(eventbus.TopicConfig{})
-	p := e.run("h", nil)
-	toRaw, toCloudEvents := eventbus.WireRaw, eventbus.WireCloudEvents
-	for _, wire := range []*eventbus.Wire{&toRaw, &toCloudEvents, &toRaw} {
-		_, err := e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{Wire: wire})
-		require.NoError(e, err)
-		e.send(eventbus.Raw{Payload: []byte("x")})
-		require.Equal(e, "x", string(p.next().Payload))
-	}
 }

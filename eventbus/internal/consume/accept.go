@@ -34,6 +34,9 @@ type item struct {
 // the pool. It returns whether there was a suspect among them.
 func (c *Consumer) accept(t *served, cur *current, b poll.Batch, alone bool) (suspects bool) {
 	c.alive()
+	if now := t.current.Load(); now != nil {
+		cur = now // the claim may have told of other settings than those that it was made under
+	}
 	for i, raw := range b.Entries {
 		receipt := b.Receipt(i)
 		it := &item{consumer: c, topic: t, cur: cur, holder: b.Consumer, receipt: receipt, raw: raw}
