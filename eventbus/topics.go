@@ -46,7 +46,8 @@ const (
 type TopicConfig struct {
 	// Delivery defaults to AtLeastOnce.
 	Delivery Delivery
-	// Wire defaults to WireCloudEvents.
+	// Wire defaults to WireCloudEvents. It stays as long as the topic: what waits
+	// in the queue would be read wrong under another one.
 	Wire Wire
 	// MaxWaiting is how many events may wait in a group before sending fails with
 	// ErrTopicFull. Defaults to no limit.
@@ -90,7 +91,6 @@ type Topic struct {
 // TopicUpdate changes some of a topic's settings: nil leaves one as it is.
 type TopicUpdate struct {
 	Delivery    *Delivery
-	Wire        *Wire
 	MaxWaiting  *int64
 	Concurrency *int
 	DeadLimit   *int64
@@ -178,10 +178,6 @@ func (t *Topics) Update(ctx context.Context, topic string, u TopicUpdate) (revis
 	if u.Delivery != nil {
 		cfg.Delivery = *u.Delivery
 		set(store.FieldDelivery, string(*u.Delivery))
-	}
-	if u.Wire != nil {
-		cfg.Wire = *u.Wire
-		set(store.FieldWire, string(*u.Wire))
 	}
 	if u.MaxWaiting != nil {
 		cfg.MaxWaiting = *u.MaxWaiting
@@ -281,7 +277,7 @@ func (c TopicConfig) withDefaults() (TopicConfig, error) {
 	within(&bad, "Concurrency", c.Concurrency, 0, MaxConcurrency)
 	limit(&bad, "DeadLimit", &c.DeadLimit, DefaultDeadLimit, 1<<40)
 	limit(&bad, "DeadAge", &c.DeadAge, DefaultDeadAge, 100*365*24*time.Hour)
-	seen := map[string]bool{}
+	seen, keys := map[string]bool{}, map[string]bool{}
 	for i, g := range c.Groups {
 		field := fmt.Sprintf("Groups[%d].", i)
 		bad = append(bad, g.check(field))
@@ -289,6 +285,10 @@ func (c TopicConfig) withDefaults() (TopicConfig, error) {
 			bad = append(bad, errs.Invalid(field+"Name", g.Name, "it stands twice"))
 		}
 		seen[g.Name] = true
+		if g.QueueKey != "" && keys[g.QueueKey] {
+			bad = append(bad, errs.Invalid(field+"QueueKey", g.QueueKey, "it stands twice; two groups on one list would take each other's events"))
+		}
+		keys[g.QueueKey] = true
 	}
 	return c, errors.Join(bad...)
 }

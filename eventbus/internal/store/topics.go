@@ -259,6 +259,18 @@ func (s *Store) AddGroup(ctx context.Context, topic string, g Group) error {
 	if err := s.checkQueueKey(ctx, topic, g); err != nil {
 		return fmt.Errorf("add group %q to topic %q: %w", g.Name, topic, err)
 	}
+	if g.QueueKey != "" {
+		t, err := s.Topic(ctx, topic)
+		if err != nil {
+			return fmt.Errorf("add group %q to topic %q: %w", g.Name, topic, err)
+		}
+		for _, other := range t.Groups {
+			if other.QueueKey == g.QueueKey && other.Name != g.Name {
+				return fmt.Errorf("add group %q to topic %q: %w", g.Name, topic,
+					errs.Invalid("queue_key", g.QueueKey, "group %q has it; two groups on one list would take each other's events", other.Name))
+			}
+		}
+	}
 	field := groupField(g.Name)
 	_, err := s.EditTopic(ctx, topic, Edit{Forbid: field, Set: []string{field, g.QueueKey}})
 	return as(err, fieldExists, errs.GroupExists)
