@@ -63,6 +63,7 @@ type Finisher struct {
 	mu      sync.Mutex
 	changed sync.Cond // something was added or written
 	pending []Item
+	spare   []Item // the buffer of the batch before, to be filled next
 	writing int
 	closed  bool
 }
@@ -115,15 +116,16 @@ func (f *Finisher) Run(ctx context.Context) int {
 			f.changed.Wait()
 		}
 		items := f.pending
-		f.pending, f.writing = nil, len(items)
+		f.pending, f.spare, f.writing = f.spare[:0], nil, len(items)
 		f.changed.Broadcast()
 		f.mu.Unlock()
 		if len(items) == 0 {
 			return 0
 		}
 		left := f.write(ctx, items)
+		clear(items) // the events go, the buffer stays
 		f.mu.Lock()
-		f.writing = 0
+		f.writing, f.spare = 0, items
 		pending := len(f.pending)
 		f.mu.Unlock()
 		if left > 0 {
@@ -145,11 +147,20 @@ func (f *Finisher) write(ctx context.Context, items []Item) int {
 	return 0
 }
 
-// split takes the items that can share a call with the first one.
+// split takes the items that can share a call with the first one. Where that is
+// all of them, as it mostly is, nothing is copied.
 func split(items []Item) (batch, rest []Item) {
-	first, bytes := items[0], 0
-	batch = make([]Item, 0, min(len(items), maxBatch))
-	for _, it := range items {
+	first, bytes, n := items[0], 0, 0
+	for ; n < len(items) && n < maxBatch && items[n].Keys == first.Keys && items[n].Consumer == first.Consumer && bytes <= maxBatchBytes; n++ {
+		for _, p := range items[n].Ended.Parts {
+			bytes += len(p.Entry)
+		}
+	}
+	if n == len(items) {
+		return items, nil
+	}
+	batch = append(make([]Item, 0, len(items)), items[:n]...)
+	for _, it := range items[n:] {
 		if it.Keys != first.Keys || it.Consumer != first.Consumer || len(batch) >= maxBatch || bytes > maxBatchBytes {
 			rest = append(rest, it)
 			continue
