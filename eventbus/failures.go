@@ -197,7 +197,7 @@ func (f *Failures) replay(ctx context.Context, k *store.Keys, ids []string) (mov
 			return moved, err
 		}
 		ids = ids[len(records):]
-		var there []string
+		var there []store.Record
 		var entries [][]byte
 		for _, r := range records {
 			if r.Set == "" {
@@ -205,7 +205,7 @@ func (f *Failures) replay(ctx context.Context, k *store.Keys, ids []string) (mov
 			}
 			e := wire.Decode(r.Entry, newID)
 			e.Attempt, e.Deliveries, e.FailedAt = 0, 0, 0
-			there = append(there, r.ID)
+			there = append(there, r)
 			entries = append(entries, wire.Append(nil, &e))
 		}
 		if len(there) == 0 {

@@ -95,13 +95,15 @@ func (s *Store) ReadFailures(ctx context.Context, k *Keys, ids []string) ([]Reco
 }
 
 // Replay moves failures back to the queue, each with the entry given for it,
-// and returns the ids of those that it moved. One that is gone is left out.
-func (s *Store) Replay(ctx context.Context, k *Keys, ids []string, entries [][]byte) ([]string, error) {
+// and returns the ids of those that it moved. One that is gone is left out, and
+// so is one that has failed once more since it was read: somebody else has
+// replayed it meanwhile, and that is done.
+func (s *Store) Replay(ctx context.Context, k *Keys, failures []Record, entries [][]byte) ([]string, error) {
 	doing := fmt.Sprintf("replay failures of topic %q, group %q", k.Topic, k.Group)
-	args := make([]any, 1, 1+2*len(ids))
+	args := make([]any, 1, 1+3*len(failures))
 	args[0] = groupField(k.Group)
-	for i, id := range ids {
-		args = append(args, id, entries[i])
+	for i, r := range failures {
+		args = append(args, r.ID, r.FailedAt, entries[i])
 	}
 	keys := []string{k.Config, k.Retry, k.Dead, k.Failures, k.Returns, k.Bell, k.Counts}
 	reply, err := s.eval(ctx, "replay", keys, args...).Slice()
