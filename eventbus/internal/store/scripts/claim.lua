@@ -17,30 +17,36 @@ redis.call('HLEN', KEYS[4])
 local holder = redis.call('SISMEMBER', KEYS[5], ARGV[2])
 
 local most, room, taken, fields = tonumber(ARGV[4]), tonumber(ARGV[5]), 0, {}
-local function take(key, upto, mark)
+local function take(key, left, upto, mark)
   local step = tonumber(ARGV[6])
-  while taken < upto and room > 0 do
-    local got = redis.call('RPOP', key, math.min(step, upto - taken))
-    if not got or #got == 0 then return end
+  while left > 0 and taken < upto and room > 0 do
+    local n = math.min(step, left, upto - taken)
+    if n > 1 then
+      -- step goes by the sizes of those before: where larger ones come, go slowly
+      local size = math.max(#redis.call('LINDEX', key, -n), #redis.call('LINDEX', key, -math.ceil(n / 2)))
+      if size * n > 524288 then n = math.max(1, math.floor(262144 / size)) end
+    end
+    local got = redis.call('RPOP', key, n)
     local size = 0
-    for i = 1, #got do
+    for i = 1, n do
       taken = taken + 1
       size = size + #got[i]
       out[taken + 2] = got[i]
       fields[2 * taken - 1] = ARGV[3] .. taken .. mark
       fields[2 * taken] = got[i]
     end
+    left = left - n
     room = room - size
     -- small entries are popped many at a time, large ones singly
-    step = math.max(1, math.min(500, 4 * step, math.floor(262144 * #got / (size + 1))))
+    step = math.max(1, math.min(500, 4 * step, math.floor(262144 * n / (size + 1))))
   end
 end
 if KEYS[6] then
   -- what came back and what is new share the claim by halves
-  take(KEYS[6], math.max(math.ceil(most / 2), most - queued), 'r')
+  take(KEYS[6], returned, math.max(math.ceil(most / 2), most - queued), 'r')
   out[2] = taken
 end
-take(KEYS[2], most, '')
+take(KEYS[2], queued, most, '')
 for i = 1, 2 * taken, 1000 do
   redis.call('HSET', KEYS[4], unpack(fields, i, math.min(i + 999, 2 * taken)))
 end
