@@ -1,0 +1,152 @@
+package store_test
+
+import (
+	"context"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+// spoil puts a string where the bus keeps something else; restore puts back what
+// stood there.
+func (b *bed) spoil(key string) (restore func()) {
+	b.Helper()
+	aside := b.ns + "-aside"
+	there, err := b.rdb.Exists(b.Context(), key).Result()
+	require.NoError(b, err)
+	if there == 1 {
+		require.NoError(b, b.rdb.Rename(b.Context(), key, aside).Err())
+	}
+	require.NoError(b, b.rdb.Set(b.Context(), key, "somebody else's", 0).Err())
+	return func() {
+		b.Helper()
+		require.NoError(b, b.rdb.Del(b.Context(), key).Err())
+		if there == 1 {
+			require.NoError(b, b.rdb.Rename(b.Context(), aside, key).Err())
+		}
+	}
+}
+
+// move is one call of a script that moves something, in a world that is filled
+// anew for it.
+type move struct {
+	name string
+	// keys are the script's, in its order.
+	keys func(k *store.Keys) []string
+	call func(ctx context.Context, b *bed) error
+}
+
+func moves() []move {
+	finish := func(parts ...store.Part) func(ctx context.Context, b *bed) error {
+		return func(ctx context.Context, b *bed) error {
+			_, _, err := b.store.Finish(ctx, &b.keys, consumer, 1, []store.Ended{
+				{Receipt: "1-1"}, {Receipt: "1-2", Parts: parts}, {Receipt: "1-3", Parts: parts},
+			})
+			return err
+		}
+	}
+	finished := func(k *store.Keys) []string {
+		return []string{k.Config, k.Inflight(consumer), k.Failures, k.Retry, k.Dead, k.Returns, k.Bell}
+	}
+	return []move{
+		{"send", func(k *store.Keys) []string { return []string{k.Config, k.Queue, k.Bell} }, func(ctx context.Context, b *bed) error {
+			return b.store.Send(ctx, b.topic, raw([]string{"1", "2"}))
+		}},
+		{"claim", func(k *store.Keys) []string {
+			return []string{k.Config, k.Queue, k.Bell, k.Inflight(consumer), k.Holders, k.Returns}
+		}, func(ctx context.Context, b *bed) error {
+			_, err := b.store.Claim(ctx, &b.keys, consumer, 7, 10, 10)
+			return err
+		}},
+		{"take", func(k *store.Keys) []string { return []string{k.Config, k.Queue, k.Returns} }, func(ctx context.Context, b *bed) error {
+			_, err := b.store.Take(ctx, &b.keys, 10)
+			return err
+		}},
+		{"finish done", func(k *store.Keys) []string { return []string{k.Inflight(consumer)} }, func(ctx context.Context, b *bed) error {
+			_, _, err := b.store.Finish(ctx, &b.keys, consumer, 0, done("1-1", "1-2"))
+			return err
+		}},
+		{"finish back", finished, finish(store.Part{Kind: store.BackFirst, Entry: []byte("back")})},
+		{"finish last", finished, finish(store.Part{Kind: store.BackLast, Entry: []byte("back")})},
+		{"finish retry", finished, finish(failure(store.Retry, "new", 0))},
+		{"finish dead", finished, finish(failure(store.Dead, "new", 0))},
+		{"finish all", finished, finish(failure(store.Dead, "new", 0), failure(store.Retry, "new", 0), store.Part{Kind: store.BackFirst, Entry: []byte("back")})},
+		{"move due", func(k *store.Keys) []string { return []string{k.Config, k.Retry, k.Failures, k.Returns, k.Bell} }, func(ctx context.Context, b *bed) error {
+			_, _, _, err := b.store.MoveDue(ctx, &b.keys)
+			return err
+		}},
+		{"replay", func(k *store.Keys) []string {
+			return []string{k.Config, k.Retry, k.Dead, k.Failures, k.Returns, k.Bell}
+		}, func(ctx context.Context, b *bed) error {
+			_, err := b.store.Replay(ctx, &b.keys, b.stocked, raw([]string{"a", "b", "c"}))
+			return err
+		}},
+		{"discard", func(k *store.Keys) []string { return []string{k.Retry, k.Dead, k.Failures} }, func(ctx context.Context, b *bed) error {
+			_, err := b.store.Discard(ctx, &b.keys, []string{"d1", "r1", "d2"})
+			return err
+		}},
+		{"expire by number", func(k *store.Keys) []string { return []string{k.Dead, k.Failures} }, func(ctx context.Context, b *bed) error {
+			_, err := b.store.Expire(ctx, &b.keys, &store.Topic{DeadLimit: 1})
+			return err
+		}},
+		{"expire by age", func(k *store.Keys) []string { return []string{k.Dead, k.Failures} }, func(ctx context.Context, b *bed) error {
+			_, err := b.store.Expire(ctx, &b.keys, &store.Topic{DeadAge: time.Millisecond})
+			return err
+		}},
+		{"unhold", func(k *store.Keys) []string { return []string{k.Inflight("idle"), k.Holders} }, func(ctx context.Context, b *bed) error {
+			return b.store.Unhold(ctx, &b.keys, "idle")
+		}},
+	}
+}
+
+// stock fills every place of a shared topic: three entries in flight under the
+// receipts 1-1 to 1-3, two waiting, one that came back, failures r1, d1 and d2,
+// and a holder that holds nothing.
+func (b *bed) stock() {
+	b.Helper()
+	b.shared()
+	b.fail(store.Dead, "d1", "d2")
+	b.fail(store.Retry, "r1")
+	b.score(b.keys.Dead, "d1", 1)
+	b.score(b.keys.Dead, "d2", 2)
+	b.score(b.keys.Retry, "r1", 1)
+	b.claim = 0
+	b.send("f1", "f2", "f3", "w1", "w2")
+	b.claimed(3)
+	b.returns("back")
+	require.NoError(b, b.rdb.SAdd(b.Context(), b.keys.Holders, "idle").Err())
+	var err error
+	b.stocked, err = b.store.ReadFailures(b.Context(), &b.keys, []string{"d1", "r1", "d2"})
+	require.NoError(b, err)
+}
+
+func wrongTypes() []test {
+	var tests []test
+	for _, m := range moves() {
+		tests = append(tests, test{name: m.name, run: func(b *bed) { b.requireWholeOrNothing(m) }})
+	}
+	return tests
+}
+
+// requireWholeOrNothing demands that a move, which finds a key of another type in
+// the place of any of its keys, reports that and leaves everything as it was;
+// that it works as soon as the key is removed; and that spoiled counts, by which
+// nothing is moved, do not stop it.
+func (b *bed) requireWholeOrNothing(m move) {
+	b.stock()
+	for i, key := range m.keys(&b.keys) {
+		restore := b.spoil(key)
+		before := b.dump()
+		err := m.call(b.Context(), b)
+		require.ErrorIs(b, err, errs.WrongType, "key %d, %s", i+1, key)
+		require.Equal(b, before, b.dump(), "key %d, %s", i+1, key)
+		restore()
+	}
+	b.spoil(b.keys.Counts)
+	before := b.dump()
+	require.NoError(b, m.call(b.Context(), b))
+	require.NotEqual(b, before, b.dump(), "the move moves something")
+}
