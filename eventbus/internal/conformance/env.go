@@ -29,13 +29,13 @@ type env struct {
 	topic     string
 	bus       *eventbus.Bus
 
-	starting sync.Mutex
+	ready map[*eventbus.Bus]chan struct{} // closed once the bus takes events
 }
 
 func setup(t *testing.T, rdb redis.UniversalClient) *env {
 	id := uuid.Must(uuid.NewRandom()).String()[:13]
 	// The topic's name decides its slot: on a Cluster the tests use all nodes.
-	e := &env{T: t, rdb: rdb, namespace: "ns-" + id, topic: "orders-" + id}
+	e := &env{T: t, rdb: rdb, namespace: "ns-" + id, topic: "orders-" + id, ready: map[*eventbus.Bus]chan struct{}{}}
 	e.bus = e.newBus(eventbus.Config{})
 	return e
 }
@@ -47,8 +47,11 @@ func (e *env) newBus(cfg eventbus.Config) *eventbus.Bus {
 		cfg.Namespace = e.namespace
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(e.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	ready := make(chan struct{})
+	cfg.OnReady = func() { close(ready) }
 	b, err := eventbus.New(e.rdb, cfg)
 	require.NoError(e, err)
+	e.ready[b] = ready
 	e.Cleanup(func() { require.NoError(e, b.Close()) })
 	return b
 }
@@ -63,9 +66,6 @@ func (e *env) create(cfg eventbus.TopicConfig) {
 // stops the bus and waits; so does the end of the test.
 func (e *env) start(b *eventbus.Bus) (stop func()) {
 	e.Helper()
-	e.starting.Lock()
-	defer e.starting.Unlock()
-	before := e.consumers()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
@@ -77,21 +77,12 @@ func (e *env) start(b *eventbus.Bus) (stop func()) {
 		})
 	}
 	e.Cleanup(stop)
-	e.eventually("the bus to take events", func() bool {
-		select {
-		case err := <-ended:
-			ended <- nil
-			require.NoError(e, err, "run the bus")
-			require.Fail(e, "the bus ended")
-		default:
-		}
-		for id := range e.consumers() {
-			if !before[id] {
-				return true
-			}
-		}
-		return false
-	})
+	select {
+	case <-e.ready[b]:
+	case err := <-ended:
+		ended <- nil
+		require.Fail(e, "the bus ended", "%v", err)
+	}
 	return stop
 }
 
@@ -243,7 +234,9 @@ func (e *env) list(key string) []string {
 	return all
 }
 
-// keys returns the names of all keys that contain the text, on all nodes.
+// keys returns the names of all keys that contain the text, on all nodes. It
+// leaves out the tokens by which processes are woken: on a Cluster they lie beside
+// their topic, and expire by themselves.
 func (e *env) keys(containing string) []string {
 	e.Helper()
 	var mu sync.Mutex
@@ -251,7 +244,7 @@ func (e *env) keys(containing string) []string {
 	scan := func(ctx context.Context, node *redis.Client) error {
 		keys := node.Scan(ctx, 0, "*", 1000).Iterator()
 		for keys.Next(ctx) {
-			if strings.Contains(keys.Val(), containing) {
+			if strings.Contains(keys.Val(), containing) && !strings.Contains(keys.Val(), ":wake:") {
 				mu.Lock()
 				found = append(found, keys.Val())
 				mu.Unlock()
