@@ -93,7 +93,7 @@ func OfTopic(err error) bool {
 	case "WRONGTYPE", "NOPERM", "CROSSSLOT":
 		return true
 	case "ERR":
-		return !redis.HasErrorPrefix(err, "ERR max number of clients")
+		return !redis.HasErrorPrefix(err, "max number of clients") // "ERR " is passed over
 	}
 	return errors.Is(err, errs.TopicNotFound) || errors.Is(err, errs.TopicDeleting) || errors.Is(err, errs.GroupNotFound)
 }

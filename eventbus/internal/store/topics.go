@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,7 +168,7 @@ func parseTopic(name string, fields map[string]string) *Topic {
 		MaxWaiting:  number(FieldMaxWaiting),
 		Concurrency: int(number(FieldConcurrency)),
 		DeadLimit:   number(FieldDeadLimit),
-		DeadAge:     time.Duration(number(FieldDeadAge)) * time.Millisecond,
+		DeadAge:     time.Duration(min(max(number(FieldDeadAge), 0), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond,
 		Created:     time.UnixMilli(number("created")).UTC(),
 		Handlers:    map[string]map[string]string{},
 	}
