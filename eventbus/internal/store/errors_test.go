@@ -1,0 +1,94 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+)
+
+// reply is an error as Redis itself sends it.
+type reply string
+
+func (r reply) Error() string { return string(r) }
+func (reply) RedisError()     {}
+
+func TestErrorsAreToldApart(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		err                             error
+		is                              error // nil: none of the bus's own
+		ofTopic, outOfMemory, unanswerd bool
+	}{
+		{err: reply("WRONGTYPE Operation against a key"), is: errs.WrongType, ofTopic: true},
+		{err: reply("ERR Error running script (call to f_1): @user_script:1: WRONGTYPE Operation"), is: errs.WrongType, ofTopic: true},
+		{err: reply("NOPERM this user has no permissions"), is: errs.Unavailable, ofTopic: true},
+		{err: reply("CROSSSLOT Keys in request"), is: errs.Unavailable, ofTopic: true},
+		{err: reply("ERR something about these arguments"), ofTopic: true},
+		{err: reply("ERR max number of clients reached"), ofTopic: false},
+		{err: reply("OOM command not allowed"), is: errs.Unavailable, outOfMemory: true},
+		{err: reply("ERR Error running script (call to f_1): @user_script:1: OOM command not allowed"), is: errs.Unavailable, outOfMemory: true},
+		{err: reply("READONLY You can't write against a read only replica."), is: errs.Unavailable},
+		{err: reply("MISCONF Redis is configured to save"), is: errs.Unavailable},
+		{err: reply("LOADING Redis is loading"), is: errs.Unavailable},
+		{err: reply("BUSY Redis is busy"), is: errs.Unavailable},
+		{err: reply("NOAUTH Authentication required."), is: errs.Unavailable},
+		{err: reply("WRONGPASS invalid username-password pair"), is: errs.Unavailable},
+		{err: reply("UNBLOCKED force unblock"), is: errs.Unavailable},
+		{err: reply("MASTERDOWN Link with MASTER is down"), is: errs.Unavailable},
+		{err: reply("CLUSTERDOWN The cluster is down"), is: errs.Unavailable},
+		{err: &net.OpError{Op: "read", Err: errors.New("reset")}, is: errs.Unavailable, unanswerd: true},
+		{err: io.EOF, is: errs.Unavailable, unanswerd: true},
+		{err: io.ErrUnexpectedEOF, is: errs.Unavailable, unanswerd: true},
+		{err: redis.ErrClosed, is: errs.Unavailable, unanswerd: true},
+		{err: redis.ErrPoolTimeout, is: errs.Unavailable, unanswerd: true},
+		{err: context.DeadlineExceeded, is: errs.Unavailable, unanswerd: true},
+		{err: context.Canceled, unanswerd: true},
+	} {
+		err := wrap("do it", fmt.Errorf("beneath: %w", c.err))
+		require.ErrorIs(t, err, c.err)
+		require.ErrorContains(t, err, "do it: ")
+		for _, sentinel := range []error{errs.WrongType, errs.Unavailable} {
+			require.Equal(t, sentinel == c.is, errors.Is(err, sentinel), "%v is %v", err, sentinel)
+		}
+		require.Equal(t, c.ofTopic, OfTopic(err), "%v", err)
+		require.Equal(t, c.outOfMemory, OutOfMemory(err), "%v", err)
+		require.Equal(t, c.unanswerd, Unanswered(err), "%v", err)
+	}
+	require.NoError(t, wrap("do it", nil))
+	require.False(t, OfTopic(nil))
+	require.True(t, OfTopic(fmt.Errorf("x: %w", errs.TopicNotFound)))
+}
+
+// The slots are those that Redis Cluster itself tells (CLUSTER KEYSLOT).
+func TestSlot(t *testing.T) {
+	t.Parallel()
+	for key, want := range map[string]uint16{
+		"": 0, "123456789": 12739, "foo": 12182, "bar": 5061,
+		"{foo}": 12182, "a{foo}b": 12182, "{foo}{bar}": 12182, "x{foo{bar}": slot("foo{bar"),
+		"{}foo": slot("{}foo"), "foo}{": slot("foo}{"),
+	} {
+		require.Equal(t, want, slot(key), key)
+	}
+	require.NotEqual(t, slot(""), slot("{}foo"), "an empty tag is none")
+}
+
+func TestKeysOfATopicShareItsSlot(t *testing.T) {
+	t.Parallel()
+	for _, topic := range []string{"orders", "a:b/c", "ä", "-", "..."} {
+		k := keyspace("ns").group(topic, WireRaw, Group{Name: "g"})
+		for _, key := range []string{
+			k.Config, k.Queue, k.Returns, k.Bell, k.Holders, k.Failures, k.Retry, k.Dead, k.Counts,
+			k.DelayTimeout, k.DelayOrder, k.DelayChannel, k.Inflight("c"), keyspace("ns").topicWake(topic, "c"),
+		} {
+			require.Equal(t, slot(topic), slot(key), key)
+		}
+	}
+}
