@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -67,6 +68,8 @@ type Webhook struct {
 	host    string
 	client  *http.Client
 	own     *http.Transport // nil with WebhookOptions.Client
+	// jitter returns a random duration from 0 to most.
+	jitter func(most time.Duration) time.Duration
 }
 
 // NewWebhook returns a Webhook that posts to an absolute http or https URL.
@@ -90,6 +93,7 @@ func NewWebhook(address string, opts WebhookOptions) (*Webhook, error) {
 		headers: headers,
 		host:    host,
 		client:  &http.Client{},
+		jitter:  func(most time.Duration) time.Duration { return rand.N(most + 1) },
 	}
 	if opts.Client != nil {
 		*w.client = *opts.Client

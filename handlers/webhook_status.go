@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ func (w *Webhook) failure(response *http.Response, body []byte) error {
 		return failed
 	}
 	failed.RetryAfter = wait
-	return eventbus.RetryAfter(min(wait+rand.N(wait/10+1), MaxRetryAfter), failed)
+	return eventbus.RetryAfter(min(wait+w.jitter(wait/10), MaxRetryAfter), failed)
 }
 
 // parseRetryAfter reads a Retry-After header (RFC 9110, section 10.2.3): whole

@@ -1,0 +1,50 @@
+package handlers
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+func TestNewWebhook_Invalid(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		url      string
+		opts     WebhookOptions
+		argument string
+		says     string
+	}{
+		"empty":            {"", WebhookOptions{}, "url", "it is empty"},
+		"relative":         {"/hook", WebhookOptions{}, "url", "absolute"},
+		"without scheme":   {"example.com/hook", WebhookOptions{}, "url", "absolute"},
+		"other scheme":     {"ftp://example.com", WebhookOptions{}, "url", "not http or https"},
+		"without host":     {"http:///hook", WebhookOptions{}, "url", "no host"},
+		"only a port":      {"http://:80/", WebhookOptions{}, "url", "no host"},
+		"opaque":           {"http:example.com", WebhookOptions{}, "url", "no host"},
+		"port too high":    {"http://example.com:65536/", WebhookOptions{}, "url", "port"},
+		"port zero":        {"http://example.com:0/", WebhookOptions{}, "url", "port"},
+		"unparsable":       {"http://exa mple.com/%zz", WebhookOptions{}, "url", "parse"},
+		"secret":           {"ftp://user:s3cret@example.com/", WebhookOptions{}, "url", "user:xxxxx@"},
+		"secret, unparsed": {"http://user:s3cret@[::1/", WebhookOptions{}, "url", "parse"},
+		"header name":      {"http://h", WebhookOptions{Headers: http.Header{"a b": {"x"}}}, "WebhookOptions.Headers", "token"},
+		"header empty":     {"http://h", WebhookOptions{Headers: http.Header{"": {"x"}}}, "WebhookOptions.Headers", "token"},
+		"header value":     {"http://h", WebhookOptions{Headers: http.Header{"A": {"s3cret\r\nB: y"}}}, "WebhookOptions.Headers", "control"},
+		"content type":     {"http://h", WebhookOptions{Headers: http.Header{"content-type": {"x"}}}, "WebhookOptions.Headers", "leave it out"},
+		"idle connections": {"http://h", WebhookOptions{MaxIdleConns: -1}, "WebhookOptions.MaxIdleConns", "negative"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, err := NewWebhook(c.url, c.opts)
+			require.Nil(t, w)
+			require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
+			var argument *eventbus.ArgumentError
+			require.ErrorAs(t, err, &argument)
+			require.Equal(t, c.argument, argument.Field)
+			require.ErrorContains(t, err, c.says)
+			require.NotContains(t, err.Error(), "s3cret")
+		})
+	}
+}
