@@ -96,15 +96,9 @@ func New(cfg Config) *Consumer {
 		Store: cfg.Store, Link: cfg.Link, Log: cfg.Log,
 		Consumer: c.keeper.ID, Valid: c.keeper.Valid,
 		Size: cfg.Size, Free: c.pool.Free, Idle: func() bool { return c.pool.Running() == 0 && c.finisher.Idle() },
-		Failed: c.failed, Revision: c.sawRevision,
+		Failed: cfg.Link.Down, Revision: c.sawRevision,
 	})
 	return c
-}
-
-// failed notes that Redis does not serve, and has somebody try until it does.
-func (c *Consumer) failed(err error) {
-	c.cfg.Link.Down(err)
-	c.keeper.Probe()
 }
 
 // Beat is when Redis last answered this consumer.

@@ -65,7 +65,7 @@ func (c *Consumer) judge(ctx context.Context, err error) {
 	case store.OfTopic(err) || store.OutOfMemory(err):
 		c.cfg.Log.Warn("a look over the topics met an error", "err", err)
 	default:
-		c.failed(err)
+		c.cfg.Link.Down(err)
 	}
 }
 
@@ -136,7 +136,7 @@ func (c *Consumer) listen(ctx context.Context) {
 			refused = true
 			c.cfg.Log.Warn("changed settings are not announced to this process; it looks for them each second", "err", err)
 		case !store.OfTopic(err) && !errors.Is(err, context.Canceled):
-			c.failed(err)
+			c.cfg.Link.Suspect() // it may be this connection alone
 		}
 		if !pause.Wait(ctx) {
 			return

@@ -61,7 +61,6 @@ type Keeper struct {
 	id      string
 	renewed time.Time // last success
 	steady  time.Time // first success of the row without a gap
-	probe   chan struct{}
 
 	reclaiming sync.Mutex // one at a time
 	reclaims   sync.WaitGroup
@@ -69,7 +68,7 @@ type Keeper struct {
 
 // NewKeeper returns a keeper with a fresh consumer id.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, id: newID(), probe: make(chan struct{}, 1)}
+	return &Keeper{cfg: cfg, id: newID()}
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -120,10 +119,15 @@ func (k *Keeper) Valid() bool {
 	return time.Since(k.renewed) < k.cfg.Lease*2/3
 }
 
-// Run renews until ctx ends: that must be after the last handler has ended.
+// Run renews until ctx ends: that must be after the last handler has ended. It
+// renews at once where somebody suspects that Redis does not serve, but at
+// growing intervals where that comes again and again, whether the renewals fail
+// too or only the others' calls.
 func (k *Keeper) Run(ctx context.Context) {
 	defer k.reclaims.Wait()
 	var pause link.Pause
+	var trouble time.Time // the last
+	soon := false         // a try is set for the end of a pause
 	timer := time.NewTimer(k.cfg.Lease / 3)
 	defer timer.Stop()
 	for {
@@ -131,30 +135,33 @@ func (k *Keeper) Run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-k.probe:
+		case <-k.cfg.Link.Probes():
+			if soon {
+				continue
+			}
+			calm := time.Since(trouble) > link.Calm
+			trouble = time.Now()
+			if !calm {
+				soon = true
+				timer.Reset(min(pause.Next(), k.cfg.Lease/3))
+				continue
+			}
+			pause.Reset()
 		}
 		err := k.renew(ctx)
 		wait := k.cfg.Lease / 3
-		switch {
-		case err == nil:
-			pause.Reset()
+		switch soon = err != nil; {
+		case !soon:
 			k.cfg.Link.Up()
 		case ctx.Err() != nil:
 			return
 		default:
+			trouble = time.Now()
 			k.failure()
 			k.cfg.Link.Down(err)
 			wait = pause.Next()
 		}
 		timer.Reset(wait)
-	}
-}
-
-// Probe makes Run try Redis soon: somebody found that it does not serve.
-func (k *Keeper) Probe() {
-	select {
-	case k.probe <- struct{}{}:
-	default:
 	}
 }
 

@@ -11,6 +11,12 @@ import (
 	"time"
 )
 
+// Calm is for how long nothing must have failed before the next failure counts
+// as the first one again. A link may fail and work in turns, where one call is
+// refused and another one is not; it is then tried at growing intervals, and the
+// log says so once.
+const Calm = 10 * time.Second
+
 // Link is safe for use by many goroutines.
 type Link struct {
 	log *slog.Logger
@@ -19,11 +25,15 @@ type Link struct {
 	up    chan struct{} // closed while the link works
 	err   error
 	since time.Time
+	began time.Time // when it last began to work
+	turns int       // how often it has failed without a calm
+
+	probes chan struct{}
 }
 
 // New returns a link that works.
 func New(log *slog.Logger) *Link {
-	l := &Link{log: log, up: make(chan struct{})}
+	l := &Link{log: log, up: make(chan struct{}), probes: make(chan struct{}, 1)}
 	close(l.up)
 	return l
 }
@@ -33,19 +43,39 @@ func (l *Link) Down(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	first := l.err == nil
-	if first {
-		l.up = make(chan struct{})
-		l.since = time.Now()
-	}
 	changed := first || l.err.Error() != err.Error()
 	l.err = err
-	switch {
-	case first:
+	l.Suspect()
+	if !first {
+		if changed {
+			l.log.Debug("redis still does not serve the bus", "err", err)
+		}
+		return
+	}
+	l.up = make(chan struct{})
+	l.since = time.Now()
+	if l.since.Sub(l.began) > Calm {
+		l.turns = 0
+	}
+	switch l.turns++; l.turns {
+	case 1:
 		l.log.Error("redis does not serve the bus; trying again until it does", "err", err)
-	case changed:
-		l.log.Debug("redis still does not serve the bus", "err", err)
+	case 2:
+		l.log.Error("redis serves the bus in turns; this is not logged again until it is calm", "err", err)
 	}
 }
+
+// Suspect asks for a probe: a call has failed in a way that may concern all
+// calls, or only itself.
+func (l *Link) Suspect() {
+	select {
+	case l.probes <- struct{}{}:
+	default:
+	}
+}
+
+// Probes tells whoever tries whether the link works that somebody wants to know.
+func (l *Link) Probes() <-chan struct{} { return l.probes }
 
 // Up says that a call that writes has succeeded.
 func (l *Link) Up() {
@@ -54,8 +84,10 @@ func (l *Link) Up() {
 	if l.err == nil {
 		return
 	}
-	l.log.Info("redis serves the bus again", "after", time.Since(l.since).Round(time.Millisecond))
-	l.err = nil
+	if l.turns <= 1 {
+		l.log.Info("redis serves the bus again", "after", time.Since(l.since).Round(time.Millisecond))
+	}
+	l.err, l.began = nil, time.Now()
 	close(l.up)
 }
 

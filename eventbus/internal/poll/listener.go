@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed4933/eventbus/eventbus/internal/link"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
 )
 
@@ -22,6 +23,7 @@ type heard struct {
 	key     string
 	element []byte
 	err     error
+	row     int // the how manieth error in a row
 	asked   []key
 }
 
@@ -54,6 +56,11 @@ type ear struct {
 	asked map[string]bool // by key name, strict or not
 	wake  string
 	woken bool
+
+	// after errors in a row: how many, and until when not to call again
+	failed int
+	pause  link.Pause
+	quiet  time.Time
 }
 
 func newListeners(s *store.Store) *listeners {
@@ -62,8 +69,9 @@ func newListeners(s *store.Store) *listeners {
 
 // listen makes sure that all the keys are listened on, and no strict one that is
 // not among them. A call under way that does is left alone; another one is woken,
-// and the next listen replaces it.
-func (l *listeners) listen(ctx context.Context, keys []key, consumer string) {
+// and the next listen replaces it. After an error there is a pause, for which
+// some of the keys are not listened on: wait is what is left of it.
+func (l *listeners) listen(ctx context.Context, keys []key, consumer string) (wait time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	parts := map[string][]key{}
@@ -79,7 +87,7 @@ func (l *listeners) listen(ctx context.Context, keys []key, consumer string) {
 		if e.busy && !e.covers(parts[part]) {
 			l.wakeUp(ctx, e)
 		}
-		if !e.busy && parts[part] == nil {
+		if !e.busy && parts[part] == nil && time.Since(e.quiet) > link.Calm {
 			delete(l.ears, part)
 		}
 	}
@@ -89,10 +97,16 @@ func (l *listeners) listen(ctx context.Context, keys []key, consumer string) {
 			e = &ear{}
 			l.ears[part] = e
 		}
-		if !e.busy && len(keys) > 0 {
+		left := time.Until(e.quiet)
+		switch {
+		case e.busy || len(keys) == 0:
+		case left <= 0:
 			l.start(ctx, part, e, keys, l.store.WakeKey(part, consumer))
+		case wait == 0 || left < wait:
+			wait = left
 		}
 	}
+	return wait
 }
 
 // covers tells that the call under way listens on all the keys, and on no strict
@@ -126,9 +140,17 @@ func (l *listeners) start(ctx context.Context, part string, e *ear, keys []key, 
 		name, element, err := l.block.Pop(names, BlockTimeout)
 		l.mu.Lock()
 		e.busy = false
+		if err == nil {
+			e.failed, e.quiet = 0, time.Time{}
+			e.pause.Reset()
+		} else {
+			e.failed++
+			e.quiet = time.Now().Add(e.pause.Next())
+		}
+		row := e.failed
 		l.mu.Unlock()
 		select {
-		case l.heard <- heard{key: name, element: element, err: err, asked: keys}:
+		case l.heard <- heard{key: name, element: element, err: err, row: row, asked: keys}:
 		case <-ctx.Done():
 		}
 	})

@@ -221,7 +221,9 @@ func (p *Poller) link(ctx context.Context) error {
 // wait listens until there is something to do; false when the poller stops.
 func (p *Poller) wait(ctx context.Context) bool {
 	keys, delay := p.wanted()
-	p.ears.listen(ctx, keys, p.cfg.Consumer())
+	if pause := p.ears.listen(ctx, keys, p.cfg.Consumer()); pause > 0 {
+		delay = min(delay, pause)
+	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
@@ -275,11 +277,7 @@ func (p *Poller) wanted() (keys []key, delay time.Duration) {
 // hear acts on what the listener has popped.
 func (p *Poller) hear(ctx context.Context, h heard) {
 	if h.err != nil {
-		if store.OfTopic(h.err) {
-			p.setAsideCulprits(ctx, h.asked)
-			return
-		}
-		p.cfg.Failed(h.err)
+		p.unheard(ctx, h)
 		return
 	}
 	p.mu.Lock()
@@ -300,8 +298,29 @@ func (p *Poller) hear(ctx context.Context, h heard) {
 	st.Accept(batch, false)
 }
 
-// setAsideCulprits finds the topics whose keys made a BLPOP over many fail.
-func (p *Poller) setAsideCulprits(ctx context.Context, asked []key) {
+// deafAfter is after how many errors in a row the log says so.
+const deafAfter = 3
+
+// unheard acts on an error of the listener. That may be one of its connection or
+// its command alone, so that the topics are looked at without it, once a pause.
+func (p *Poller) unheard(ctx context.Context, h heard) {
+	if store.OfTopic(h.err) && p.setAsideCulprits(ctx, h.asked) {
+		return
+	}
+	p.cfg.Link.Suspect()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, k := range h.asked {
+		k.st.ready = true
+	}
+	if h.row == deafAfter {
+		p.cfg.Log.Error("waiting for events fails again and again; looking for them at intervals instead", "at most", link.MaxPause, "err", h.err)
+	}
+}
+
+// setAsideCulprits finds the topics whose keys made a BLPOP over many fail, and
+// tells whether there are any.
+func (p *Poller) setAsideCulprits(ctx context.Context, asked []key) (found bool) {
 	for _, k := range asked {
 		kind, err := p.cfg.Store.TypeOf(ctx, k.name)
 		if err == nil && (kind == "list" || kind == "none") {
@@ -311,14 +330,16 @@ func (p *Poller) setAsideCulprits(ctx context.Context, asked []key) {
 			err = &wrongType{key: k.name, kind: kind}
 		} else if !store.OfTopic(err) {
 			p.cfg.Failed(err)
-			return
+			return found
 		}
+		found = true
 		p.mu.Lock()
 		if st := p.byKey[k.name]; st != nil {
 			p.setAside(st, err)
 		}
 		p.mu.Unlock()
 	}
+	return found
 }
 
 // setAside leaves a topic alone for a while and says why, once.
