@@ -89,8 +89,7 @@ func atMostOnceSharesAListWithOthers(e *env) {
 	e.create(eventbus.TopicConfig{Delivery: eventbus.AtMostOnce, Wire: eventbus.WireRaw, Groups: []eventbus.GroupConfig{{Name: "default", QueueKey: list}}})
 	e.send(map[string]int{"to": 1})
 	require.Equal(e, []string{`{"to":1}`}, e.list(list), "others find what they expect")
-	var p *probe
-	p = e.run("h", func(_ context.Context, event *eventbus.Event) error {
+	p := e.run("h", func(_ context.Context, event *eventbus.Event) error {
 		if event.Attempt == 1 {
 			return eventbus.RetryAfter(0, errOnPurpose)
 		}
