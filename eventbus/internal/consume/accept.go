@@ -28,6 +28,9 @@ type item struct {
 	raw      []byte
 	entry    wire.Entry
 	handlers []*handler
+
+	job  dispatch.Job
+	only [1]dispatch.Task // the tasks where there is one handler, as there mostly is
 }
 
 // accept takes what a claim brought: it decodes the entries and gives them to
@@ -79,11 +82,12 @@ func (it *item) start() {
 		}
 		it.handlers = []*handler{h}
 	}
-	tasks := make([]dispatch.Task, len(it.handlers))
-	for i, h := range it.handlers {
-		tasks[i] = dispatch.Task{Handler: h.state, Run: func(ctx context.Context) error { return h.Run(ctx, &it.entry) }}
+	tasks := it.only[:0]
+	for _, h := range it.handlers {
+		tasks = append(tasks, dispatch.Task{Handler: h.state, Run: func(ctx context.Context) error { return h.Run(ctx, &it.entry) }})
 	}
-	it.consumer.pool.Submit(&dispatch.Job{Topic: it.topic.name, Tasks: tasks, Finish: it.finish})
+	it.job = dispatch.Job{Topic: it.topic.name, Tasks: tasks, Finish: it.finish}
+	it.consumer.pool.Submit(&it.job)
 }
 
 // end hands over what is left of the entry to be written.

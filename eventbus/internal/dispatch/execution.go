@@ -10,6 +10,10 @@ type execution struct {
 	results []Result
 	current atomic.Pointer[run] // the last run that was started
 
+	// Most jobs have one task: its run and result are kept here.
+	firstRun    run
+	firstResult [1]Result
+
 	slot       bool       // holds a slot
 	prev, next *execution // in the pool's lists
 }
@@ -39,14 +43,18 @@ func (e *execution) step(task Task) (carryOn bool) {
 		e.record(refusal)
 		return true
 	}
-	r := &run{of: e, task: task, permit: permit}
+	r := &e.firstRun
+	if len(e.results) > 0 {
+		r = &run{}
+	}
+	r.of, r.task, r.permit = e, task, permit
 	// First shown, then asked whether a stop has begun: a run that a stop does not
 	// see here will see the stop, so none starts behind its back.
 	e.current.Store(r)
 	if e.pool.stopping.Load() {
 		return e.callOff(r)
 	}
-	return r.do(e.pool.hard)
+	return r.do()
 }
 
 // callOff ends a run that has not started.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Config of a Pool.
@@ -23,8 +24,9 @@ type Pool struct {
 
 	hard       context.Context // parent of every run's context
 	cancelHard context.CancelCauseFunc
-	soft       chan struct{} // closed when a stop begins
-	stopping   atomic.Bool   // set just before
+	hardAt     atomic.Pointer[time.Time] // when that was called
+	soft       chan struct{}             // closed when a stop begins
+	stopping   atomic.Bool               // set just before
 
 	live atomic.Int64 // jobs whose Finish or OnRelease is still to come
 
@@ -59,7 +61,8 @@ func New(cfg Config) *Pool {
 // asks Free first, and so bounds how many can wait. After Stop has begun every
 // task of the job is Unfinished.
 func (p *Pool) Submit(j *Job) {
-	e := &execution{pool: p, job: j, results: make([]Result, 0, len(j.Tasks))}
+	e := &execution{pool: p, job: j}
+	e.results = e.firstResult[:0]
 	p.mu.Lock()
 	p.live.Add(1)
 	p.jobs++

@@ -26,13 +26,12 @@ const (
 
 // run is one call of a handler.
 type run struct {
-	of       *execution
-	task     Task
-	permit   permit
-	state    atomic.Int32
-	ctx      context.Context
-	start    time.Time
-	deadline time.Time
+	of     *execution
+	task   Task
+	permit permit
+	state  atomic.Int32
+	ctx    runContext
+	start  time.Time
 }
 
 // verdict is what a handler said at its end.
@@ -45,11 +44,9 @@ type verdict struct {
 
 // do calls the handler and records the result. It returns whether the caller is
 // still the carrier of the job.
-func (r *run) do(parent context.Context) (carryOn bool) {
+func (r *run) do() (carryOn bool) {
 	r.start = time.Now()
-	r.deadline = r.start.Add(r.permit.timeout)
-	ctx, cancel := context.WithDeadline(parent, r.deadline)
-	r.ctx = ctx
+	r.ctx.pool, r.ctx.deadline = r.of.pool, r.start.Add(r.permit.timeout)
 	timer := time.AfterFunc(giveUpAfter(r.permit.timeout), r.giveUp)
 
 	var v verdict
@@ -66,14 +63,14 @@ func (r *run) do(parent context.Context) (carryOn bool) {
 		}
 		carryOn = r.end(v)
 		timer.Stop()
-		cancel() // after end, which asks for the context's cause
+		r.ctx.end() // after the other end, which asks for the context's cause
 		if goexit && carryOn {
 			// This goroutine runs its deferred calls and is gone.
 			carryOn = false
 			go r.of.carry()
 		}
 	}()
-	v.err = r.task.Run(ctx)
+	v.err = r.task.Run(&r.ctx)
 	if v.err != nil {
 		// Asked here, where a panic is the handler's: a nil pointer returned as an
 		// error often panics in its own methods.
@@ -125,7 +122,7 @@ func (r *run) read(v verdict) Result {
 		result.Status, result.Reason, result.Wait = PutOff, Snoozed, max(v.delay, 0)
 	default:
 		result.Status = Failed
-		if !now.Before(r.deadline) && !r.stopped() {
+		if !now.Before(r.ctx.deadline) && !r.stopped() {
 			result.Err = fmt.Errorf("run handler %q: %w after %v: %w",
 				r.task.Handler.id, errs.Timeout, r.permit.timeout, v.err)
 		}
@@ -134,7 +131,7 @@ func (r *run) read(v verdict) Result {
 }
 
 // stopped reports whether a hard stop ended the context, and not its deadline.
-func (r *run) stopped() bool { return errors.Is(context.Cause(r.ctx), ErrStopping) }
+func (r *run) stopped() bool { return errors.Is(context.Cause(&r.ctx), ErrStopping) }
 
 // giveUp is the timer's: if the handler has not returned, it records that and
 // carries on with the job in the timer's goroutine.

@@ -31,6 +31,8 @@ func (p *Pool) Stop(ctx context.Context) {
 	if p.waitIdle(ctx.Done()) {
 		return
 	}
+	now := time.Now()
+	p.hardAt.CompareAndSwap(nil, &now)
 	p.cancelHard(ErrStopping)
 	last, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unsafe"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -90,9 +91,15 @@ func claimed(cmd *redis.Cmd, k *Keys) (Claimed, error) {
 	c := Claimed{Revision: reply[0].(int64), Returned: int(reply[1].(int64))}
 	c.Entries = make([][]byte, 0, len(reply)-2)
 	for _, e := range reply[2:] {
-		c.Entries = append(c.Entries, []byte(e.(string)))
+		c.Entries = append(c.Entries, bytesOf(e.(string)))
 	}
 	return c, nil
+}
+
+// bytesOf returns the bytes of a reply without copying them: nothing else refers
+// to the string, and whoever gets the bytes is told not to change them.
+func bytesOf(reply string) []byte {
+	return unsafe.Slice(unsafe.StringData(reply), len(reply))
 }
 
 // Held returns the receipts of all that the consumer holds. What its own
