@@ -72,7 +72,8 @@ func (c *Consumer) join(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := c.cfg.Store.IndexTopic(ctx, name); err != nil {
+	// A repair, which can wait: whoever made the topic has listed it.
+	if err := c.cfg.Store.IndexTopic(ctx, name); err != nil && !store.OutOfMemory(err) {
 		return err
 	}
 	if _, ok := t.Group(c.cfg.Group); ok {

@@ -19,9 +19,7 @@ func (s *Store) Enroll(ctx context.Context, consumer string, lease time.Duration
 
 // Describe writes what a consumer runs beside its lease.
 func (s *Store) Describe(ctx context.Context, consumer string, runs []byte) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	return wrap("describe consumer", s.rdb.HSet(ctx, s.ns.runs(), consumer, runs).Err())
+	return wrap("describe consumer", s.eval(ctx, "describe", []string{s.ns.runs()}, consumer, runs).Err())
 }
 
 // Renew renews a consumer's lease; held is false when it is gone, which means
@@ -74,9 +72,7 @@ func (s *Store) undescribe(ctx context.Context, consumer string) error {
 // GiveUp marks a consumer's lease as run out, so that others reclaim what it
 // held: for a lease that was lost, or a stop that could not give back.
 func (s *Store) GiveUp(ctx context.Context, consumer string) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	return wrap("give up lease", s.rdb.ZAdd(ctx, s.ns.consumers(), redis.Z{Score: 0, Member: consumer}).Err())
+	return wrap("give up lease", s.eval(ctx, "giveup", []string{s.ns.consumers()}, consumer).Err())
 }
 
 // Consumer is one consumer's lease and what it runs.

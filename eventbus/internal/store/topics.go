@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
 )
 
@@ -292,13 +290,12 @@ func (s *Store) SetHandler(ctx context.Context, topic, group, handler, settings 
 // announce tells all processes that a topic's settings have changed: the
 // counter is what they trust, the message only makes them look at once.
 func (s *Store) announce(ctx context.Context, topic string) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.Incr(ctx, s.ns.revision())
-		p.Publish(ctx, s.ns.changes(), topic)
-		return nil
-	})
+	err := s.eval(ctx, "announce", []string{s.ns.revision()}).Err()
+	if err == nil {
+		ctx, cancel := bounded(ctx)
+		defer cancel()
+		err = s.rdb.Publish(ctx, s.ns.changes(), topic).Err()
+	}
 	if code(err) == "NOPERM" {
 		return nil // the counter suffices; who may not publish is told at start
 	}

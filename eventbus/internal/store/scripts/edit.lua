@@ -14,6 +14,7 @@ if redis.call('HGET', KEYS[1], 'deleting') then return {-1, rev} end
 if ARGV[1] ~= '0' and tonumber(ARGV[1]) ~= rev then return {-2, rev} end
 if ARGV[2] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return {-3, rev} end
 if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[3]) == 1 then return {-4, rev} end
+redis.call('HDEL', KEYS[1], 'deleting') -- of nothing, so that it works over maxmemory; see describe.lua
 local n = tonumber(ARGV[4])
 for i = 5, 4 + 2 * n, 2 do
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
