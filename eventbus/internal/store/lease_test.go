@@ -20,16 +20,16 @@ func leasing() []test {
 	}
 }
 
-const lease = 10 * time.Second
+const leaseTime = 10 * time.Second
 
 func (b *bed) enroll(id string) {
 	b.Helper()
-	require.NoError(b, b.store.Enroll(b.Context(), id, lease, []byte(`{"host":"`+id+`"}`)))
+	require.NoError(b, b.store.Enroll(b.Context(), id, leaseTime, []byte(`{"host":"`+id+`"}`)))
 }
 
 func (b *bed) renew(id string) (held bool, expired []string) {
 	b.Helper()
-	held, expired, err := b.store.Renew(b.Context(), id, lease)
+	held, expired, err := b.store.Renew(b.Context(), id, leaseTime)
 	require.NoError(b, err)
 	return held, expired
 }
@@ -45,13 +45,13 @@ func (b *bed) expires(id string) int64 {
 func leaseIsTakenOnceAndRenewed(b *bed) {
 	before := b.now()
 	b.enroll("c1")
-	require.GreaterOrEqual(b, b.expires("c1"), before+lease.Milliseconds())
-	require.LessOrEqual(b, b.expires("c1"), b.now()+lease.Milliseconds())
+	require.GreaterOrEqual(b, b.expires("c1"), before+leaseTime.Milliseconds())
+	require.LessOrEqual(b, b.expires("c1"), b.now()+leaseTime.Milliseconds())
 	b.score(b.ns+":consumers", "c1", float64(b.now()+1000))
 	held, expired := b.renew("c1")
 	require.True(b, held)
 	require.Empty(b, expired)
-	require.Greater(b, b.expires("c1"), b.now()+lease.Milliseconds()/2)
+	require.Greater(b, b.expires("c1"), b.now()+leaseTime.Milliseconds()/2)
 }
 
 func leaseThatIsGoneIsNotRenewed(b *bed) {

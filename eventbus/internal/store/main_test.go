@@ -1,9 +1,19 @@
 package store_test
 
 import (
+	"flag"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// Fewer runs than rapid's own default, and longer ones: an entry's way has
+	// many steps. The command line goes before this.
+	for name, value := range map[string]string{"rapid.checks": "40", "rapid.steps": "60"} {
+		if err := flag.Set(name, value); err != nil {
+			panic(err)
+		}
+	}
+	goleak.VerifyTestMain(m)
+}
