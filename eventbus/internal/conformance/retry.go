@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -17,6 +18,7 @@ func retries() []test {
 		{"CanBeSwitchedOff", retryCanBeSwitchedOff},
 		{"OfManyLosesNone", retryOfManyLosesNone},
 		{"GoesOnInAnotherProcess", retryGoesOnInAnotherProcess},
+		{"LeftBehindComesInTime", retryLeftBehindComesInTime},
 		{"OfADisabledTopicWaits", retryOfADisabledTopicWaits},
 		{"IsNotUsedUpByAProcessWithoutTheHandler", retryIsNotUsedUpByAProcessWithoutTheHandler},
 	}
@@ -121,7 +123,7 @@ func retryGoesOnInAnotherProcess(e *env) {
 	e.create(eventbus.TopicConfig{})
 	first := e.newBus(eventbus.Config{})
 	p := e.handle(first, "h", func(context.Context, *eventbus.Event) error { return errOnPurpose }, eventbus.HandleConfig{
-		Retry: eventbus.RetryPolicy{Initial: 200_000_000, Max: 200_000_000}, // 200 ms
+		Retry: eventbus.RetryPolicy{Initial: 200 * time.Millisecond, Max: 200 * time.Millisecond},
 	})
 	stop := e.start(first)
 	id := e.send("x")[0]
@@ -134,6 +136,39 @@ func retryGoesOnInAnotherProcess(e *env) {
 	got := p.next()
 	require.Equal(e, id, got.ID)
 	require.Greater(e, got.Attempt, 1)
+}
+
+// A process that ends leaves a retry to one that waits for a later one itself.
+func retryLeftBehindComesInTime(e *env) {
+	e.create(eventbus.TopicConfig{})
+	stays := e.newBus(eventbus.Config{Concurrency: 1})
+	g := newGate()
+	p := e.handle(stays, "h", func(ctx context.Context, event *eventbus.Event) error {
+		switch text(event) {
+		case "later":
+			return eventbus.RetryAfter(time.Hour, errOnPurpose)
+		case "hold":
+			return g.pass(ctx, event)
+		}
+		return nil
+	})
+	e.start(stays)
+	e.send("later", "hold")
+	p.take(2)
+
+	// While the one is busy, the other takes the event, fails and ends.
+	ends := e.newBus(eventbus.Config{})
+	left := e.handle(ends, "h", func(context.Context, *eventbus.Event) error {
+		return eventbus.RetryAfter(500*time.Millisecond, errOnPurpose)
+	})
+	stop := e.start(ends)
+	id := e.send("left")[0]
+	require.Equal(e, id, left.next().ID)
+	stop()
+	close(g.open)
+	got := p.next()
+	require.Equal(e, id, got.ID)
+	require.Equal(e, 2, got.Attempt)
 }
 
 func retryOfADisabledTopicWaits(e *env) {

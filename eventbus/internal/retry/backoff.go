@@ -2,7 +2,10 @@
 // back to the queue.
 package retry
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Backoff returns the delay after the n-th failed attempt, from 1: a random time
 // between zero and min(most, initial·2^(n-1)). This is "full jitter" (Marc
@@ -10,7 +13,8 @@ import "time"
 // the ways compared there it spreads the load of many that failed together best.
 // random returns a number in [0, n).
 func Backoff(n int, initial, most time.Duration, random func(n int64) int64) time.Duration {
-	return time.Duration(random(int64(Ceiling(n, initial, most)) + 1))
+	ceiling := min(Ceiling(n, initial, most), math.MaxInt64-1)
+	return time.Duration(random(int64(ceiling) + 1))
 }
 
 // Ceiling is the upper bound of the n-th delay. It never shrinks with n and

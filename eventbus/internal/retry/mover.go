@@ -3,6 +3,8 @@ package retry
 import (
 	"context"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,9 +24,11 @@ type Store interface {
 // It knows for each topic the time of the next move: as the last move returned
 // it, or earlier where this process has recorded a failure since. What other
 // processes record they move themselves; for what they leave behind when they
-// die, Sweep compares once a second how many retry sets exist with how many are
-// known, in one call, and looks at all of them when there are more. A lost
-// timer therefore costs one sweep.
+// end, Sweep looks each second how many retry sets exist, in one call. When there
+// are more than are known it looks at all of them, and otherwise, since one that
+// is known may have something earlier by now, at some of them in turn. So what
+// others left is late by a second while up to sweepLooks topics are served, and
+// with more of them by a second for each sweepLooks of them.
 type Mover struct {
 	store Store
 	link  *link.Link
@@ -33,12 +37,14 @@ type Mover struct {
 	mu    sync.Mutex
 	next  map[string]time.Time   // by retry key; absent: the set is empty
 	keys  map[string]*store.Keys // the topics served, by retry key
+	turn  []string               // retry keys in the order in which sweeps look at them
+	said  map[string]string      // by retry key: the topic's own error that was logged last
 	wakes chan struct{}
 }
 
 // NewMover returns a mover that serves no topic yet.
 func NewMover(s Store, l *link.Link, log *slog.Logger) *Mover {
-	return &Mover{store: s, link: l, log: log, next: map[string]time.Time{}, keys: map[string]*store.Keys{}, wakes: make(chan struct{}, 1)}
+	return &Mover{store: s, link: l, log: log, next: map[string]time.Time{}, keys: map[string]*store.Keys{}, said: map[string]string{}, wakes: make(chan struct{}, 1)}
 }
 
 // Serve replaces the topics that are served; new ones are looked at at once.
@@ -52,12 +58,11 @@ func (m *Mover) Serve(topics []*store.Keys) {
 			m.next[k.Retry] = time.Now()
 		}
 	}
-	for retry := range m.next {
-		if keys[retry] == nil {
-			delete(m.next, retry)
-		}
-	}
+	gone := func(retry string) bool { return keys[retry] == nil }
+	maps.DeleteFunc(m.next, func(retry string, _ time.Time) bool { return gone(retry) })
+	maps.DeleteFunc(m.said, func(retry, _ string) bool { return gone(retry) })
 	m.keys = keys
+	m.turn = slices.Sorted(maps.Keys(keys))
 	m.wake()
 }
 
@@ -85,24 +90,42 @@ func (m *Mover) wake() {
 	}
 }
 
-// Sweep looks whether there are retry sets that the mover does not know.
+// sweepLooks is how many topics one sweep looks at while anything is to be
+// retried.
+const sweepLooks = 32
+
+// Sweep makes the mover look where others may have left something. While there is
+// nothing to be retried it costs one call.
 func (m *Mover) Sweep(ctx context.Context) error {
 	m.mu.Lock()
-	all := make([]string, 0, len(m.keys))
-	for retry := range m.keys {
-		all = append(all, retry)
-	}
-	known := int64(len(m.next))
+	all, known := slices.Clone(m.turn), int64(len(m.next))
 	m.mu.Unlock()
 	if len(all) == 0 {
 		return nil
 	}
 	n, err := m.store.AnyExists(ctx, all)
-	if err != nil || n <= known {
+	switch {
+	case err != nil || n == 0:
 		return err
+	case n > known:
+		m.LookAll()
+	default:
+		m.lookAtSome()
 	}
-	m.LookAll()
 	return nil
+}
+
+// lookAtSome makes the mover look at the topics whose turn it is.
+func (m *Mover) lookAtSome() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n := min(sweepLooks, len(m.turn))
+	for _, retry := range m.turn[:n] {
+		if m.said[retry] == "" { // else it is tried at its own pace
+			m.note(retry, time.Now())
+		}
+	}
+	m.turn = append(slices.Clone(m.turn[n:]), m.turn[:n]...)
 }
 
 // LookAll makes the mover look at every topic now: at start, and after a
@@ -164,14 +187,15 @@ func (m *Mover) move(ctx context.Context, k *store.Keys) {
 		m.log.Error("failures without a record were found in the retry set and removed", "topic", k.Topic, "group", k.Group, "ids", orphans)
 	}
 	switch {
+	case ctx.Err() != nil:
+		return
 	case err == nil:
+		m.judge(k, nil)
 		if next < 0 {
 			return
 		}
-	case ctx.Err() != nil:
-		return
 	case store.OfTopic(err):
-		m.log.Error("retries of a topic do not move", "topic", k.Topic, "group", k.Group, "err", err)
+		m.judge(k, err)
 		next = afterTopicError
 	default:
 		m.link.Down(err)
@@ -180,4 +204,18 @@ func (m *Mover) move(ctx context.Context, k *store.Keys) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.note(k.Retry, time.Now().Add(next))
+}
+
+// judge notes whether a topic has an error of its own, and logs it once.
+func (m *Mover) judge(k *store.Keys, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if err == nil {
+		delete(m.said, k.Retry)
+		return
+	}
+	if text := err.Error(); text != m.said[k.Retry] {
+		m.said[k.Retry] = text
+		m.log.Error("retries of a topic do not move; trying again until they do", "topic", k.Topic, "group", k.Group, "every", afterTopicError, "err", err)
+	}
 }
