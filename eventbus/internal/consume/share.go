@@ -11,8 +11,9 @@ package consume
 //	limit    the topic's own limit, 0 for none
 //	others   events under way of each other topic
 //
-// A slow topic can therefore fill three quarters of the pool, and every other
-// topic finds a slot at once.
+// A slow topic can therefore always fill three quarters of the pool, and a topic
+// of which nothing is under way finds a slot at once, as long as there are no more
+// topics than a quarter of the pool has slots.
 func roomFor(size, running, own, limit int, others []int) int {
 	reserve := 0
 	if len(others) > 0 {
