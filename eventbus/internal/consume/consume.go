@@ -140,6 +140,9 @@ func (c *Consumer) Run(ctx context.Context) error {
 	c.cfg.Log.Info("stopping: no more events are taken", "running", c.pool.Running(), "timeout", c.cfg.StopTimeout)
 	stop, cancel := context.WithTimeout(context.Background(), c.cfg.StopTimeout)
 	defer cancel()
+	// Where Redis does not answer, a call under way lasts until its own deadline:
+	// all that the stop waits for at its end is therefore called off at once.
+	defer context.AfterFunc(stop, endLoops)()
 	c.poller.Stop()
 	go func() {
 		// A poller that hangs in a call must not keep the handlers from stopping.
@@ -151,15 +154,20 @@ func (c *Consumer) Run(ctx context.Context) error {
 	}()
 	select {
 	case <-polled:
+	case <-stop.Done():
 	case <-time.After(pollerGrace):
 	}
 	c.pool.Stop(stop)
-	<-polled
 	endLoops()
-	side.Wait()
+	defer time.AfterFunc(c.finishGrace(), endFinishing).Stop()
+	<-polled
+	c.pool.Stop(stop) // what the poller brought last
 	c.finisher.Close()
-	time.AfterFunc(c.finishGrace(), endFinishing)
 	unwritten := <-written
+	if unwritten > 0 {
+		endKeeping() // others will run what is left, the sooner the better
+	}
+	side.Wait()
 	c.leave(unwritten)
 	endKeeping()
 	kept.Wait()

@@ -165,9 +165,15 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
+// renewTimeout is how long Redis may take to answer a renewal before the next
+// one is tried.
+const renewTimeout = 3 * time.Second
+
 func (k *Keeper) renew(ctx context.Context) error {
 	id := k.ID()
-	held, expired, err := k.cfg.Store.Renew(ctx, id, k.cfg.Lease)
+	call, cancel := context.WithTimeout(ctx, renewTimeout)
+	defer cancel()
+	held, expired, err := k.cfg.Store.Renew(call, id, k.cfg.Lease)
 	if err != nil {
 		return err
 	}
