@@ -139,9 +139,9 @@ func (k *Keeper) Run(ctx context.Context) {
 			if soon {
 				continue
 			}
-			calm := time.Since(trouble) > link.Calm
+			again := time.Since(trouble) < brief
 			trouble = time.Now()
-			if !calm {
+			if again {
 				soon = true
 				timer.Reset(min(pause.Next(), k.cfg.Lease/3))
 				continue
@@ -164,6 +164,10 @@ func (k *Keeper) Run(ctx context.Context) {
 		timer.Reset(wait)
 	}
 }
+
+// brief is for how long nothing must have failed before a suspicion is looked
+// into at once.
+const brief = time.Second
 
 // renewTimeout is how long Redis may take to answer a renewal before the next
 // one is tried.
