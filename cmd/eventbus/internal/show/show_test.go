@@ -1,0 +1,112 @@
+package show_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// hostile holds what terminals obey: escape sequences in their 7-bit and 8-bit
+// forms, a bell, a line break, a change of the direction of writing.
+const hostile = "a\x1b[31mb\x07\u009b2Jc\rd\ne\u202ef\x7f\u2028"
+
+func obeyed(s string) bool {
+	return strings.ContainsAny(s, "\x1b\x07\u009b\r\u202e\x7f\u2028\x00")
+}
+
+func TestText(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `a\x1b[31mb\a\u009b2Jc\rd\ne\u202ef\x7f\u2028`, show.Text(hostile))
+	require.Equal(t, "grün, 注文, ok � ", show.Text("grün, 注文, ok � "))
+	require.Equal(t, `a\xffb\xc3`, show.Text("a\xffb\xc3"))
+	require.Equal(t, "", show.Text(""))
+}
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, `one; two\x1b[m; three`, show.Line("one\ntwo\x1b[m\r\n\nthree\n"))
+}
+
+func TestCut(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "short", show.Cut("short", 5))
+	require.Equal(t, "shor…", show.Cut("shorter", 5))
+	require.Equal(t, "üüü…", show.Cut(strings.Repeat("ü", 1<<20), 4))
+	require.Equal(t, `\x1b[31m\x…`, show.Cut(strings.Repeat("\x1b[31m", 9), 11))
+}
+
+type item struct {
+	Name string     `json:"name"`
+	At   *time.Time `json:"at"`
+}
+
+var columns = []show.Column[item]{
+	{Head: "NAME", Text: func(i item) string { return i.Name }},
+	{Head: "N", Text: func(i item) string { return "1" }},
+}
+
+func TestTableHoldsNoControls(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := show.NewPrinter(&out, false)
+	require.NoError(t, show.List(p, true, columns, []item{{Name: "short"}, {Name: hostile}}))
+	require.NoError(t, p.Sheet(nil, []show.Row{{Name: "Name", Text: hostile}}))
+	require.NoError(t, p.Say(nil, "said %s", hostile))
+	require.Empty(t, out.String(), "nothing is written before Flush")
+	require.NoError(t, p.Flush())
+	require.False(t, obeyed(out.String()), "%q", out.String())
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	require.Len(t, lines, 5)
+	require.Regexp(t, `^NAME +N$`, lines[0])
+	require.Regexp(t, `^short +1$`, lines[1])
+}
+
+func TestJSONIsOneLineWithoutControls(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := show.NewPrinter(&out, true)
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678912345, time.FixedZone("", 3600))
+	require.NoError(t, show.List(p, true, columns, []item{{Name: hostile + "\U000e0001<&>", At: show.Moment(at)}, {}}))
+	member := show.Member{Name: "event", JSON: []byte("{\"data\":\t[130775545883395173, \"\u009b\U000e0001\"]}")}
+	require.NoError(t, p.Object(item{Name: "x"}, member))
+	require.NoError(t, p.Flush())
+	require.False(t, obeyed(out.String()), "%q", out.String())
+	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	require.Len(t, lines, 3)
+	var got item
+	require.NoError(t, json.Unmarshal([]byte(lines[0]), &got))
+	require.Equal(t, hostile+"\U000e0001<&>", got.Name)
+	require.Contains(t, lines[0], `"at":"2026-01-02T02:04:05.678Z"`)
+	require.Equal(t, `{"name":"","at":null}`, lines[1])
+	require.Equal(t, "{\"name\":\"x\",\"at\":null,\"event\":{\"data\":\t[130775545883395173, \"\\u009b\\udb40\\udc01\"]}}", lines[2])
+}
+
+func TestDurations(t *testing.T) {
+	t.Parallel()
+	for d, want := range map[time.Duration]string{
+		0: "-", 1234 * time.Nanosecond: "1µs", 12345 * time.Microsecond: "12ms", 1234 * time.Millisecond: "1.2s",
+		90 * time.Second: "1m30s", time.Hour: "1h", 90 * time.Minute: "1h30m", 2160*time.Hour + time.Second: "2160h0m1s",
+	} {
+		require.Equal(t, want, show.Duration(d))
+	}
+	require.Equal(t, "1m0.5s", show.Exact(time.Minute+500*time.Millisecond))
+	require.Equal(t, "5m", show.Exact(5*time.Minute))
+	require.Equal(t, "-", show.Exact(0))
+}
+
+func FuzzText(f *testing.F) {
+	f.Add(hostile)
+	f.Fuzz(func(t *testing.T, s string) {
+		require.False(t, obeyed(show.Text(s)))
+		require.LessOrEqual(t, len([]rune(show.Cut(s, 10))), 10)
+	})
+}
