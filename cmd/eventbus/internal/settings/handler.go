@@ -1,0 +1,137 @@
+package settings
+
+import (
+	"errors"
+	"net/http"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/handlers"
+)
+
+func (r *reader) handler(t *Topic, n *yaml.Node) {
+	h := Handler{line: n.Line}
+	c := &h.Config
+	var kind *Type
+	ok := r.object(n, "a handler",
+		field{"id", r.text("id", &h.ID)},
+		field{"type", word(r, "type", &kind, TypeFile, TypeLog, TypeWebhook)},
+		field{"path", r.text("path", &h.Path)},
+		field{"url", r.secret("url", &h.URL)},
+		field{"headers", func(n *yaml.Node) { r.headers(&h, n) }},
+		field{"timeout", r.duration("timeout", &c.Timeout, time.Millisecond, maxDuration)},
+		field{"concurrency", number(r, "concurrency", &c.Concurrency, 0, eventbus.MaxConcurrency)},
+		field{"max_abandoned", number(r, "max_abandoned", &c.MaxAbandoned, 1, eventbus.MaxConcurrency)},
+		field{"retry", func(n *yaml.Node) {
+			r.object(n, "retry",
+				field{"max_attempts", number(r, "max_attempts", &c.Retry.MaxAttempts, 1, 1_000_000)},
+				field{"initial", r.duration("initial", &c.Retry.Initial, time.Millisecond, maxDuration)},
+				field{"max", r.duration("max", &c.Retry.Max, time.Millisecond, maxDuration)},
+			)
+		}},
+		field{"breaker", func(n *yaml.Node) {
+			r.object(n, "breaker",
+				field{"failures", number(r, "failures", &c.Breaker.Failures, 0, 1_000_000)},
+				field{"open", r.duration("open", &c.Breaker.Open, time.Millisecond, maxDuration)},
+			)
+		}},
+	)
+	if !ok || r.missing(n, "a handler", "id", "type") || kind == nil {
+		return
+	}
+	h.Type = *kind
+	r.ofType(&h, n)
+	for _, other := range t.Handlers {
+		if other.ID == h.ID {
+			r.wrong(n, "handler %q stands twice in topic %q, first in line %d; once is right", h.ID, t.Name, other.line)
+			return
+		}
+	}
+	// A topic whose name is wrong has been told of already.
+	topic := t.Name
+	if r.names.topic(topic) != nil {
+		topic = "any"
+	}
+	if err := r.names.handler(topic, h.ID, h.Config); err != nil {
+		r.wrong(n, "handler %q: %v", h.ID, err)
+	}
+	t.Handlers = append(t.Handlers, h)
+}
+
+// secret reads a text that errors must not quote.
+func (r *reader) secret(key string, to *string) func(n *yaml.Node) {
+	return func(n *yaml.Node) {
+		if n.Kind != yaml.ScalarNode || n.ShortTag() == "!!null" {
+			r.wrong(n, "%s must be a text", key)
+			return
+		}
+		*to = n.Value
+	}
+}
+
+func (r *reader) headers(h *Handler, n *yaml.Node) {
+	if n.Kind != yaml.MappingNode {
+		r.wrong(n, "headers must be keys with values, such as Authorization: Bearer …")
+		return
+	}
+	h.Headers = map[string]string{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, text := n.Content[i].Value, ""
+		if _, twice := h.Headers[key]; twice {
+			r.wrong(n.Content[i], "header %q stands twice; once is right", key)
+		}
+		r.secret("the header's value", &text)(deref(n.Content[i+1]))
+		h.Headers[key] = text
+	}
+}
+
+// ofType demands the keys that the handler's type needs, and no others' keys.
+func (r *reader) ofType(h *Handler, n *yaml.Node) {
+	owners := []struct {
+		key   string
+		owner Type
+	}{{"path", TypeFile}, {"url", TypeWebhook}, {"headers", TypeWebhook}}
+	for _, o := range owners {
+		if v := value(n, o.key); v != nil && h.Type != o.owner {
+			r.wrong(v, "%s goes with type %s, and this handler is of type %s", o.key, o.owner, h.Type)
+		}
+	}
+	switch h.Type {
+	case TypeFile:
+		if h.Path == "" {
+			r.wrong(n, "a handler of type file needs a path")
+		}
+	case TypeWebhook:
+		r.webhook(h, n)
+	}
+}
+
+// webhook has the address and headers checked by what will use them.
+func (r *reader) webhook(h *Handler, n *yaml.Node) {
+	if h.URL == "" {
+		r.wrong(n, "a handler of type webhook needs a url")
+		return
+	}
+	w, err := h.Webhook()
+	if err == nil {
+		_ = w.Close() // it has no connection yet
+		return
+	}
+	var argument *eventbus.ArgumentError
+	at := value(n, "url")
+	if errors.As(err, &argument) && argument.Field != "url" && value(n, "headers") != nil {
+		at = value(n, "headers")
+	}
+	r.wrong(at, "%v", err)
+}
+
+// Webhook makes the handler, which must be of that type.
+func (h *Handler) Webhook() (*handlers.Webhook, error) {
+	header := http.Header{}
+	for name, value := range h.Headers {
+		header[name] = []string{value}
+	}
+	return handlers.NewWebhook(h.URL, handlers.WebhookOptions{Headers: header, MaxIdleConns: h.Config.Concurrency})
+}
