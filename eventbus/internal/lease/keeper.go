@@ -18,8 +18,9 @@
 //     and has whatever the old one may still hold reclaimed.
 //   - Redis is away for longer than a lease: then every lease has run out, and
 //     nobody has died. Whoever finds an expired lease reclaims only after it has
-//     itself renewed without a gap for a whole lease: by then all others that
-//     live have renewed too.
+//     itself renewed without a gap for a whole lease, and after an outage for as
+//     long as the slowest may take to try again: by then all others that live
+//     have renewed too.
 //   - Whoever reclaims dies half way: the next one goes on with the rest.
 //   - A consumer claims after it was forgotten: the holders of a queue tell who
 //     may hold entries; one that is in no registry is reclaimed like a dead one.
@@ -61,6 +62,7 @@ type Keeper struct {
 	id      string
 	renewed time.Time // last success
 	steady  time.Time // first success of the row without a gap
+	outage  bool      // that row follows an outage
 
 	reclaiming sync.Mutex // one at a time
 	reclaims   sync.WaitGroup
@@ -98,17 +100,30 @@ func (k *Keeper) Describe(ctx context.Context) error {
 func (k *Keeper) success(now time.Time) (settled bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.steady.IsZero() || now.Sub(k.renewed) > k.cfg.Lease {
+	if gap := !k.renewed.IsZero() && now.Sub(k.renewed) > k.cfg.Lease; gap || k.steady.IsZero() {
 		k.steady = now
+		k.outage = k.outage || gap
 	}
 	k.renewed = now
-	return now.Sub(k.steady) >= k.cfg.Lease
+	settle := k.cfg.Lease
+	if k.outage {
+		settle = max(settle, allBackAfter)
+	}
+	if now.Sub(k.steady) < settle {
+		return false
+	}
+	k.outage = false
+	return true
 }
+
+// allBackAfter is how long after an outage the last live consumer may renew: a
+// pause and a try that just missed its end, and some more.
+const allBackAfter = link.MaxPause + renewTimeout + 2*time.Second
 
 func (k *Keeper) failure() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.steady = time.Time{}
+	k.steady, k.outage = time.Time{}, true
 }
 
 // Valid tells that the lease stands for a while yet by this process's own clock:
