@@ -35,7 +35,7 @@ func good() *rapid.Generator[string] {
 // namesWithinTheRuleWorkEndToEnd sends an event through topics, groups and
 // handlers of all kinds of names.
 func namesWithinTheRuleWorkEndToEnd(e *env) {
-	const n = 40
+	const n = 25
 	draw := func(i int) string { return good().Example(i) }
 	b := e.newBus(eventbus.Config{Namespace: e.namespace + draw(1), Group: draw(2)})
 	probes := map[string]*probe{}

@@ -172,7 +172,7 @@ func disableHoldsAtOnce(e *env) {
 	}, eventbus.HandleConfig{Concurrency: 1})
 	pass := e.barrier(b)
 	e.start(b)
-	e.sendNumbers(1000)
+	e.sendNumbers(300)
 	p.next()
 	require.NoError(e, e.bus.Topics().Disable(e.Context(), e.topic))
 	_, err := e.bus.Send(e.Context(), e.topic, 1)
@@ -192,7 +192,7 @@ func disableHoldsAtOnce(e *env) {
 	require.NoError(e, e.bus.Topics().Enable(e.Context(), e.topic))
 	e.send(1)
 	e.idle()
-	p.total(1001)
+	p.total(301)
 }
 
 func topicStartsDisabled(e *env) {
