@@ -1,0 +1,80 @@
+package faults_test
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+)
+
+const (
+	redWithin     = 10 * time.Second
+	recoverWithin = 60 * time.Second
+)
+
+// A peer that goes silent while connections stay up: health is red within ten
+// seconds, and within a minute after healing events are handled again and health
+// is green. Nothing is lost or runs twice, for no process has died.
+func TestSilentPeerTurnsHealthRed(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]struct {
+		on, off func(*redistest.Server, *redistest.Proxy)
+	}{
+		"silent network": {
+			on:  func(s *redistest.Server, p *redistest.Proxy) { p.Blackhole(true) },
+			off: func(s *redistest.Server, p *redistest.Proxy) { p.Blackhole(false) },
+		},
+		"halted server": {
+			on:  func(s *redistest.Server, p *redistest.Proxy) { s.Pause() },
+			off: func(s *redistest.Server, p *redistest.Proxy) { s.Resume() },
+		},
+		"cut after silence": {
+			on:  func(s *redistest.Server, p *redistest.Proxy) { p.Blackhole(true) },
+			off: func(s *redistest.Server, p *redistest.Proxy) { p.CutAll(); p.Blackhole(false) },
+		},
+	} {
+		for load, work := range map[string]time.Duration{"idle": 0, "busy": 20 * time.Millisecond} {
+			t.Run(name+" while "+load, func(t *testing.T) {
+				t.Parallel()
+				w := setup(t, redistest.Options{})
+				proxy := redistest.NewProxy(t, w.server.Addr())
+				log := newJournal()
+				c := w.consume(proxy.Addr(), eventbus.Config{Concurrency: 8, Logger: log.logger()}, w.ledger.handle(work))
+				ids := w.send(400)
+				if load == "idle" {
+					w.ledger.awaitAll(t, ids, patience)
+					w.awaitEmpty(patience)
+				} else {
+					require.Eventually(t, func() bool { return w.ledger.done() > 50 }, patience, tick)
+				}
+				require.NoError(t, c.Health(t.Context()))
+
+				fault.on(w.server, proxy)
+				silent := time.Now()
+				require.Eventually(t, func() bool { return c.Health(context.Background()) != nil }, redWithin, tick, "health stays green")
+				require.ErrorIs(t, c.Health(t.Context()), eventbus.ErrUnavailable)
+				red := time.Since(silent)
+
+				fault.off(w.server, proxy)
+				healed := time.Now()
+				ids = append(ids, w.send(20)...)
+				w.ledger.awaitAll(t, ids, recoverWithin)
+				handled := time.Since(healed)
+				require.Eventually(t, func() bool { return c.Health(context.Background()) == nil }, recoverWithin-handled, tick, "health stays red")
+				t.Logf("red after %v, handled again after %v, green after %v", red, handled, time.Since(healed))
+				w.awaitEmpty(recoverWithin)
+				w.requireNothingHeld()
+				w.ledger.requireOnce(t, ids)
+				lines := log.lines(slog.LevelWarn)
+				require.LessOrEqual(t, len(lines), mostLines, strings.Join(lines, "\n"))
+				c.stop(patience)
+			})
+		}
+	}
+}
