@@ -18,6 +18,7 @@ func foreign() []test {
 		{"ListGetsNoEnvelopeOfARetry", foreignListGetsNoEnvelopeOfARetry},
 		{"ListIsSentTo", foreignListIsSentTo},
 		{"ListMustLieInTheTopicsSlot", foreignListMustLieInTheTopicsSlot},
+		{"ListBelongsToOneGroup", foreignListBelongsToOneGroup},
 		{"KeyMustBeAList", foreignKeyMustBeAList},
 		{"KeyOfAnotherTypeStopsNoOtherTopic", keyOfAnotherTypeStopsNoOtherTopic},
 	}
@@ -144,6 +145,16 @@ func foreignListMustLieInTheTopicsSlot(e *env) {
 	e.create(eventbus.TopicConfig{})
 	elsewhere.Name = "other"
 	require.ErrorIs(e, e.bus.Topics().AddGroup(e.Context(), e.topic, elsewhere), eventbus.ErrInvalidArgument)
+}
+
+// Two groups on one list would take each other's events.
+func foreignListBelongsToOneGroup(e *env) {
+	list := "{" + e.topic + "}"
+	a, b := eventbus.GroupConfig{Name: "a", QueueKey: list}, eventbus.GroupConfig{Name: "b", QueueKey: list}
+	err := e.bus.Topics().Create(e.Context(), e.topic, eventbus.TopicConfig{Groups: []eventbus.GroupConfig{a, b}})
+	require.ErrorIs(e, err, eventbus.ErrInvalidArgument)
+	e.create(eventbus.TopicConfig{Groups: []eventbus.GroupConfig{a}})
+	require.ErrorIs(e, e.bus.Topics().AddGroup(e.Context(), e.topic, b), eventbus.ErrInvalidArgument)
 }
 
 func foreignKeyMustBeAList(e *env) {

@@ -22,6 +22,7 @@ func settings() []test {
 		{"HaveARevision", settingsHaveARevision},
 		{"AreChecked", settingsAreChecked},
 		{"TakeEffectWithinASecond", settingsTakeEffectWithinASecond},
+		{"TakeEffectWithoutANotice", settingsTakeEffectWithoutANotice},
 	}
 }
 
@@ -249,4 +250,24 @@ func settingsTakeEffectWithinASecond(e *env) {
 		e.inForce("h", func(s eventbus.HandlerSettings) bool { return s.MaxAttempts == attempts })
 	}
 	require.Less(e, time.Since(began), 5*time.Second)
+}
+
+// A notice that was missed during a reconnect is made good by the counter, which
+// every process looks at each second.
+func settingsTakeEffectWithoutANotice(e *env) {
+	e.create(eventbus.TopicConfig{Concurrency: 1})
+	g := newGate()
+	b := e.newBus(eventbus.Config{})
+	p := e.handle(b, "h", g.pass)
+	pass := e.barrier(b)
+	e.start(b)
+	e.sendNumbers(3)
+	p.next()
+	pass()
+	p.total(1)
+	require.NoError(e, e.rdb.HSet(e.Context(), e.key("config"), "concurrency", 3).Err())
+	require.NoError(e, e.rdb.HIncrBy(e.Context(), e.key("config"), "rev", 1).Err())
+	require.NoError(e, e.rdb.Incr(e.Context(), e.namespace+":revision").Err())
+	p.take(2)
+	close(g.open)
 }
