@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Calm is for how long nothing must have failed before the next failure counts
-// as the first one again. A link may fail and work in turns, where one call is
-// refused and another one is not; it is then tried at growing intervals, and the
-// log says so once.
+// Calm is for how long a link must have worked before its next failure counts as
+// the first one again. It may fail and work in turns, where one call is refused
+// and another one is not; the log says so once, and then only of an outage that
+// lasts longer than Calm.
 const Calm = 10 * time.Second
 
 // Link is safe for use by many goroutines.
@@ -27,6 +27,7 @@ type Link struct {
 	since time.Time
 	began time.Time // when it last began to work
 	turns int       // how often it has failed without a calm
+	told  bool      // the log knows that it does not work
 
 	probes chan struct{}
 }
@@ -46,23 +47,27 @@ func (l *Link) Down(err error) {
 	changed := first || l.err.Error() != err.Error()
 	l.err = err
 	l.Suspect()
-	if !first {
-		if changed {
-			l.log.Debug("redis still does not serve the bus", "err", err)
-		}
-		return
+	if first {
+		l.fail()
 	}
-	l.up = make(chan struct{})
-	l.since = time.Now()
+	switch {
+	case !l.told && (l.turns == 1 || time.Since(l.since) > Calm):
+		l.log.Error("redis does not serve the bus; trying again until it does", "err", err)
+		l.told = true
+	case !l.told && l.turns == 2:
+		l.log.Error("redis serves the bus in turns; only longer outages are logged until it is calm", "err", err)
+		l.told = true
+	case changed:
+		l.log.Debug("redis still does not serve the bus", "err", err)
+	}
+}
+
+func (l *Link) fail() {
+	l.up, l.since, l.told = make(chan struct{}), time.Now(), false
 	if l.since.Sub(l.began) > Calm {
 		l.turns = 0
 	}
-	switch l.turns++; l.turns {
-	case 1:
-		l.log.Error("redis does not serve the bus; trying again until it does", "err", err)
-	case 2:
-		l.log.Error("redis serves the bus in turns; this is not logged again until it is calm", "err", err)
-	}
+	l.turns++
 }
 
 // Suspect asks for a probe: a call has failed in a way that may concern all
@@ -84,7 +89,7 @@ func (l *Link) Up() {
 	if l.err == nil {
 		return
 	}
-	if l.turns <= 1 {
+	if l.told {
 		l.log.Info("redis serves the bus again", "after", time.Since(l.since).Round(time.Millisecond))
 	}
 	l.err, l.began = nil, time.Now()

@@ -129,6 +129,27 @@ func TestALinkThatWorksInTurnsIsLoggedTwice(t *testing.T) {
 	})
 }
 
+func TestALongOutageIsLoggedAlsoAfterTurns(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, log := newLink()
+		for range 10 {
+			l.Down(errOne)
+			l.Up()
+		}
+		before := log.all()
+		l.Down(errTwo)
+		require.Equal(t, before, log.all())
+		pass(Calm + 1)
+		l.Down(errTwo)
+		l.Down(errTwo)
+		l.Up()
+		later := strings.TrimPrefix(log.all(), before)
+		require.Equal(t, 1, strings.Count(later, "does not serve"), later)
+		require.Equal(t, 1, strings.Count(later, "serves the bus again"), later)
+	})
+}
+
 func TestFailuresAskForAProbe(t *testing.T) {
 	t.Parallel()
 	l, _ := newLink()
