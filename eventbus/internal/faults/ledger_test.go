@@ -78,12 +78,6 @@ func (l *ledger) done() int {
 	return len(l.ended)
 }
 
-func (l *ledger) has(id string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.ended[id] > 0
-}
-
 // missing lists those of the ids that no handler has ended.
 func (l *ledger) missing(ids []string) (missing []string) {
 	l.mu.Lock()

@@ -136,6 +136,3 @@ func (w *world) killIf(pick func(line string) bool) (cut int) {
 
 // blocked picks connections that block in BLPOP.
 func blocked(line string) bool { return strings.Contains(line, " cmd=blpop ") }
-
-// subscribed picks connections that have subscribed.
-func subscribed(line string) bool { return strings.Contains(line, " cmd=subscribe ") }
