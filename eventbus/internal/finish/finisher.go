@@ -11,6 +11,10 @@
 //     until it is written. Meanwhile events stay in flight, under a lease that
 //     goes on, and Add blocks once enough is pending, so that handlers' slots
 //     fill up and nothing more is claimed.
+//   - Redis refuses what concerns one topic, such as over a key of another type:
+//     that topic's failures are set aside and tried again at growing intervals;
+//     what is simply done, and the other topics, go on. Stuck tells when so much
+//     stands aside that no more should be claimed.
 //   - A reply is lost: the batch is written again; receipts that are gone change
 //     nothing. Entries without a receipt (at_most_once) may then leave a failure
 //     twice: they are not promised more.
@@ -61,16 +65,17 @@ type Finisher struct {
 	cfg Config
 
 	mu      sync.Mutex
-	changed sync.Cond // something was added or written
+	changed sync.Cond // something was added or written, or is due
 	pending []Item
 	spare   []Item // the buffer of the batch before, to be filled next
 	writing int
+	stuck   map[string]*stuck // by stuckKey
 	closed  bool
 }
 
 // New returns a finisher; Run makes it work.
 func New(cfg Config) *Finisher {
-	f := &Finisher{cfg: cfg}
+	f := &Finisher{cfg: cfg, stuck: map[string]*stuck{}}
 	f.changed.L = &f.mu
 	return f
 }
@@ -86,7 +91,7 @@ func (f *Finisher) Add(item Item) {
 	f.changed.Broadcast()
 }
 
-// Idle tells that all that was added is written.
+// Idle tells that all that was added is written, or stuck.
 func (f *Finisher) Idle() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,33 +109,60 @@ func (f *Finisher) Close() {
 // Run writes until Close, and returns how many events were left unwritten
 // because ctx ended first. Those stay in flight in Redis.
 func (f *Finisher) Run(ctx context.Context) int {
-	stop := context.AfterFunc(ctx, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.changed.Broadcast()
-	})
+	stop := context.AfterFunc(ctx, f.wake)
 	defer stop()
 	for {
-		f.mu.Lock()
-		for len(f.pending) == 0 && !f.closed && ctx.Err() == nil {
-			f.changed.Wait()
-		}
-		items := f.pending
-		f.pending, f.spare, f.writing = f.spare[:0], nil, len(items)
-		f.changed.Broadcast()
-		f.mu.Unlock()
+		items := f.next(ctx)
 		if len(items) == 0 {
-			return 0
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.held()
 		}
 		left := f.write(ctx, items)
 		clear(items) // the events go, the buffer stays
 		f.mu.Lock()
 		f.writing, f.spare = 0, items
-		pending := len(f.pending)
+		f.release()
+		left += len(f.pending) + f.held()
 		f.mu.Unlock()
-		if left > 0 {
-			return left + pending
+		if ctx.Err() != nil && left > 0 {
+			return left
 		}
+	}
+}
+
+func (f *Finisher) wake() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.changed.Broadcast()
+}
+
+// next waits for what is to be written now; nothing means the end.
+func (f *Finisher) next(ctx context.Context) []Item {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for {
+		if ctx.Err() != nil && len(f.pending) == 0 {
+			return nil
+		}
+		items := f.pending
+		if len(f.stuck) > 0 {
+			items = f.sort(items)
+		}
+		if len(items) > 0 {
+			f.pending, f.spare, f.writing = f.spare[:0], nil, len(items)
+			f.changed.Broadcast()
+			return items
+		}
+		if len(f.pending) > 0 { // all of it joined what is stuck
+			clear(f.pending)
+			f.pending = f.pending[:0]
+			f.changed.Broadcast()
+		}
+		if f.closed && len(f.stuck) == 0 {
+			return nil
+		}
+		f.waitForStuck()
 	}
 }
 
@@ -173,15 +205,14 @@ func split(items []Item) (batch, rest []Item) {
 	return batch, rest
 }
 
-// call writes one batch, however often Redis refuses it, until ctx ends.
+// call writes one batch, however often Redis cannot be reached, until ctx ends.
+// What is refused over the topic is set aside.
 func (f *Finisher) call(ctx context.Context, batch []Item) bool {
 	ended := make([]store.Ended, len(batch))
 	for i, it := range batch {
 		ended[i] = it.Ended
 	}
 	first := batch[0]
-	reported := false
-	var pause link.Pause
 	for {
 		if f.cfg.Link.Wait(ctx) != nil {
 			return false
@@ -198,14 +229,8 @@ func (f *Finisher) call(ctx context.Context, batch []Item) bool {
 			return false
 		}
 		if store.OfTopic(err) || store.OutOfMemory(err) {
-			if !reported {
-				f.cfg.Log.Error("ended events cannot be written; they stay in flight and are tried again", "topic", first.Keys.Topic, "group", first.Keys.Group, "events", len(batch), "err", err)
-				reported = true
-			}
-			if !pause.Wait(ctx) {
-				return false
-			}
-			continue
+			done := f.setAside(batch, err)
+			return len(done) == 0 || f.call(ctx, done)
 		}
 		f.cfg.Link.Down(err)
 	}
