@@ -77,7 +77,7 @@ func (it *item) start() {
 	if id := it.entry.Handler; id != "" {
 		h := it.topic.handler(id)
 		if h == nil {
-			it.end([]store.Part{it.putOff(id, record.NoHandler, it.consumer.jittered(noHandlerPause))})
+			it.end([]store.Part{it.putOff(id, record.NoHandler, "not run: the process that took it has no such handler", it.consumer.jittered(noHandlerPause))})
 			return
 		}
 		it.handlers = []*handler{h}

@@ -71,12 +71,15 @@ type Consumer struct {
 	revision int64      // of the namespace, as last seen; guarded by applying
 	beat     atomic.Int64
 	deaths   deaths
+
+	complaints complaints
 }
 
 // New puts a consumer together. It does no I/O.
 func New(cfg Config) *Consumer {
 	c := &Consumer{cfg: cfg, started: time.Now(), topics: map[string]*served{}}
 	c.deaths.log = cfg.Log.With("group", cfg.Group)
+	c.complaints.log = c.deaths.log
 	for _, h := range cfg.Handlers {
 		t := c.topics[h.Topic]
 		if t == nil {

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/record"
 )
 
 // deathLogEvery is how often the log says of one topic that failures went to the
@@ -11,7 +13,8 @@ import (
 const deathLogEvery = 10 * time.Second
 
 // deaths tells the log that failures went to the dead set: the first of a topic
-// at once, and then their number from time to time, however many there are.
+// at once, and from then on how many there were, and what the last was, at most
+// every deathLogEvery.
 type deaths struct {
 	log *slog.Logger
 
@@ -20,11 +23,12 @@ type deaths struct {
 }
 
 type deathCount struct {
-	since time.Time // when the log was last told
-	n     int       // how many there were since then
+	told time.Time // when the log was last told
+	n    int       // how many there were since then
+	last []byte    // the record of the last
 }
 
-func (d *deaths) note(topic string) {
+func (d *deaths) note(topic string, meta []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.topics == nil {
@@ -36,8 +40,30 @@ func (d *deaths) note(topic string) {
 		d.topics[topic] = c
 	}
 	c.n++
-	if now := time.Now(); now.Sub(c.since) >= deathLogEvery {
-		d.log.Warn("failures went to the dead set; list them, and replay or discard them", "topic", topic, "failures", c.n)
-		c.since, c.n = now, 0
+	c.last = meta
+	d.tell(topic, c, deathLogEvery)
+}
+
+// flush tells what was not told yet: each second what has waited long enough,
+// and at a stop, with 0, all of it.
+func (d *deaths) flush(after time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for topic, c := range d.topics {
+		d.tell(topic, c, after)
 	}
+}
+
+func (d *deaths) tell(topic string, c *deathCount, after time.Duration) {
+	now := time.Now()
+	if c.n == 0 || now.Sub(c.told) < after {
+		return
+	}
+	last, err := record.Unmarshal(c.last)
+	if err != nil {
+		return // it was written here
+	}
+	d.log.Warn("failures went to the dead set; list them, and replay or discard them", "topic", topic, "failures", c.n,
+		"last_handler", last.Handler, "last_event", last.Event, "last_reason", string(last.Reason), "last_error", last.Error)
+	c.told, c.n, c.last = now, 0, nil
 }

@@ -66,19 +66,19 @@ func (it *item) postponed(h *handler, r dispatch.Result) store.Part {
 	c := it.consumer
 	switch r.Reason {
 	case dispatch.Snoozed:
-		return it.putOff(h.ID, record.Snoozed, r.Wait)
+		return it.putOff(h.ID, record.Snoozed, r.Err.Error(), r.Wait)
 	case dispatch.BreakerOpen:
-		return it.putOff(h.ID, record.Open, r.Wait+c.jittered(breakerSpread))
+		return it.putOff(h.ID, record.Open, "not run: the handler's circuit breaker is open", r.Wait+c.jittered(breakerSpread))
 	case dispatch.AtAbandonedCap:
-		return it.putOff(h.ID, record.Abandoned, c.jittered(shutPause))
+		return it.putOff(h.ID, record.Abandoned, "not run: too many runs of the handler ignored their timeout and have not returned", c.jittered(shutPause))
 	default:
-		return it.putOff(h.ID, record.Disabled, c.jittered(shutPause))
+		return it.putOff(h.ID, record.Disabled, "not run: the handler is disabled", c.jittered(shutPause))
 	}
 }
 
 // putOff is a part that runs again after d, with no attempt used.
-func (it *item) putOff(handler string, reason record.Reason, d time.Duration) store.Part {
-	return it.part(store.Retry, it.addressed(handler), reason, "", d)
+func (it *item) putOff(handler string, reason record.Reason, why string, d time.Duration) store.Part {
+	return it.part(store.Later, it.addressed(handler), reason, why, d)
 }
 
 // failed is a part for a failed attempt: to the retry set while there are
@@ -90,6 +90,7 @@ func (it *item) failed(h *handler, err error) store.Part {
 	if e.FailedAt == 0 {
 		e.FailedAt = time.Now().UnixMilli()
 	}
+	it.consumer.cfg.Log.Debug("a handler failed", "topic", it.topic.name, "handler", h.ID, "event", e.ID, "attempt", e.Attempt, "err", err)
 	kind, delay := outcome.Of(err)
 	switch {
 	case kind == outcome.Dead:
@@ -150,10 +151,10 @@ func (c *Consumer) written(items []finish.Item) {
 	for _, it := range items {
 		for _, p := range it.Ended.Parts {
 			switch p.Kind {
-			case store.Retry:
+			case store.Retry, store.Later:
 				c.mover.Note(it.Keys, p.Delay)
 			case store.Dead:
-				c.deaths.note(it.Keys.Topic)
+				c.deaths.note(it.Keys.Topic, p.Meta)
 			}
 		}
 	}

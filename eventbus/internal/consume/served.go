@@ -22,6 +22,7 @@ type served struct {
 	name     string
 	handlers []*handler              // fixed
 	current  atomic.Pointer[current] // nil while there is no such topic or group
+	unread   bool                    // the last reading failed; guarded by Consumer.applying
 }
 
 // current is a topic as its settings were last read.
@@ -158,9 +159,40 @@ func (c *Consumer) reloadLocked(ctx context.Context, name string) error {
 		if name != "" && t.name != name {
 			continue
 		}
-		if err := c.load(ctx, t); err != nil {
+		if err := c.read(ctx, t); err != nil {
 			return err
 		}
+	}
+	c.serve()
+	return c.keeper.Describe(ctx)
+}
+
+// read loads a topic's settings. An error of the topic's own, such as a key of
+// another type, keeps what holds, and the other topics from waiting for it.
+func (c *Consumer) read(ctx context.Context, t *served) error {
+	err := c.load(ctx, t)
+	if err != nil && !store.OfTopic(err) {
+		return err
+	}
+	t.unread = err != nil
+	c.complaints.say(t.name, readSettings, err)
+	return nil
+}
+
+// readUnread tries those topics again whose settings could not be read.
+func (c *Consumer) readUnread(ctx context.Context) error {
+	changed := false
+	for _, t := range c.topics {
+		if !t.unread {
+			continue
+		}
+		if err := c.read(ctx, t); err != nil {
+			return err
+		}
+		changed = changed || !t.unread
+	}
+	if !changed {
+		return nil
 	}
 	c.serve()
 	return c.keeper.Describe(ctx)
@@ -179,6 +211,9 @@ func (c *Consumer) sawRevision(topic string, revision int64) {
 
 // room is the number of the topic's events that may start now.
 func (c *Consumer) room(t *served, limit int) int {
+	if cur := t.current.Load(); cur != nil && c.finisher.Stuck(&cur.keys) {
+		return 0 // nothing could be made of what fails
+	}
 	others := make([]int, 0, len(c.topics))
 	for name, o := range c.topics {
 		if cur := o.current.Load(); name != t.name && cur != nil && cur.topic.Enabled {

@@ -56,14 +56,22 @@ func (c *Consumer) sweep(ctx context.Context) {
 	}
 }
 
+// What the log says of errors that last.
+const (
+	lookOver     = "a look over the topics met an error; it is repeated"
+	lookAt       = "a look at a topic's consumers and dead failures met an error; it is repeated"
+	readSettings = "settings of a topic cannot be read; what was read before holds until they can"
+)
+
 // judge notes whether Redis served.
 func (c *Consumer) judge(ctx context.Context, err error) {
 	switch {
 	case err == nil:
 		c.alive()
+		c.complaints.say("", lookOver, nil)
 	case ctx.Err() != nil:
 	case store.OfTopic(err) || store.OutOfMemory(err):
-		c.cfg.Log.Warn("a look over the topics met an error", "err", err)
+		c.complaints.say("", lookOver, err)
 	default:
 		c.cfg.Link.Down(err)
 	}
@@ -98,7 +106,7 @@ func (c *Consumer) catchUp(ctx context.Context) error {
 	c.applying.Lock()
 	defer c.applying.Unlock()
 	if revision == c.revision {
-		return nil
+		return c.readUnread(ctx)
 	}
 	if err := c.reloadLocked(ctx, ""); err != nil {
 		return err
@@ -151,15 +159,21 @@ func (c *Consumer) inspect(ctx context.Context, t *served) error {
 	if cur == nil {
 		return nil
 	}
-	if err := c.keeper.Inspect(ctx, &cur.keys); err != nil {
+	err := errors.Join(c.keeper.Inspect(ctx, &cur.keys), c.expire(ctx, cur))
+	if err != nil && !store.OfTopic(err) {
 		return err
 	}
+	c.complaints.say(t.name, lookAt, err)
+	return nil
+}
+
+func (c *Consumer) expire(ctx context.Context, cur *current) error {
 	if cur.topic.DeadAge == 0 && cur.topic.DeadLimit == 0 {
 		return nil
 	}
 	dropped, err := c.cfg.Store.Expire(ctx, &cur.keys, cur.topic)
 	if dropped > 0 {
-		c.cfg.Log.Warn("dead failures were dropped at the topic's limits", "topic", t.name, "group", c.cfg.Group, "dropped", dropped)
+		c.cfg.Log.Warn("dead failures were dropped at the topic's limits", "topic", cur.topic.Name, "group", c.cfg.Group, "dropped", dropped)
 	}
 	return err
 }

@@ -116,6 +116,7 @@ type Poller struct {
 	topics []*state
 	byKey  map[string]*state
 	solo   *state
+	said   map[string]string // the error that was logged last of a topic, by its bell
 	lost   []lostClaim
 	claims uint64
 	first  int // where the next round begins
@@ -133,13 +134,12 @@ type state struct {
 	ready bool
 	pop   int       // how many entries a claim pops first, by the size of the last ones
 	aside time.Time // left alone until then
-	said  string    // the error that was logged last
 	hot   time.Time // foreign producers push into it; looked at often until then
 }
 
 // New returns a poller without topics.
 func New(cfg Config) *Poller {
-	return &Poller{cfg: cfg, byKey: map[string]*state{}, nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
+	return &Poller{cfg: cfg, byKey: map[string]*state{}, said: map[string]string{}, nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
 }
 
 // Serve replaces the topics that are polled: those that are enabled and have
@@ -346,8 +346,8 @@ func (p *Poller) setAsideCulprits(ctx context.Context, asked []key) (found bool)
 func (p *Poller) setAside(st *state, err error) {
 	st.aside = time.Now().Add(asideFor)
 	st.ready = true // look by itself then
-	if st.said != err.Error() {
-		st.said = err.Error()
+	if p.said[st.Keys.Bell] != err.Error() {
+		p.said[st.Keys.Bell] = err.Error()
 		p.cfg.Log.Error("a topic cannot be polled; it is set aside and looked at again", "topic", st.Keys.Topic, "group", st.Keys.Group, "every", asideFor, "err", err)
 	}
 }

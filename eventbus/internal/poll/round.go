@@ -66,7 +66,9 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.solo != nil {
-		return p.planSolo(), true
+		if orders = p.planSolo(); p.solo != nil {
+			return orders, true
+		}
 	}
 	free := p.cfg.Free()
 	if free <= 0 || len(p.topics) == 0 {
@@ -137,7 +139,9 @@ func (p *Poller) settle(o *order, alone bool) {
 		return
 	}
 	p.mu.Lock()
-	st.said = ""
+	if len(o.got.Entries) > 0 {
+		delete(p.said, st.Keys.Bell) // an empty queue does not show that all is well
+	}
 	st.pop = store.PopFor(o.got.Entries)
 	// Fewer than asked, and the script has rung where more is left.
 	st.ready = len(o.got.Entries) >= o.most

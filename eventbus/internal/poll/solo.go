@@ -11,9 +11,14 @@ package poll
 // that is no suspect. The other topics wait meanwhile: that happens only after
 // several deaths, and no longer than a suspect's handlers may take.
 
-// planSolo claims one entry once nothing is in flight.
+// planSolo claims one entry once nothing is in flight. It leaves solo mode when
+// the topic may not have another one now: the others need not wait for that.
 func (p *Poller) planSolo() []*order {
 	if !p.cfg.Idle() {
+		return nil
+	}
+	if p.solo.Room() <= 0 {
+		p.solo = nil
 		return nil
 	}
 	return []*order{p.newOrder(p.solo, 1)}
