@@ -56,7 +56,8 @@ type Config struct {
 	Store Store
 	Link  *link.Link
 	Log   *slog.Logger
-	// Written is called after a batch was written, with its items.
+	// Written is called after a batch was written, with its items, and with none
+	// after one was set aside. Idle and Stuck tell by then what holds.
 	Written func(items []Item)
 }
 
@@ -205,6 +206,13 @@ func split(items []Item) (batch, rest []Item) {
 	return batch, rest
 }
 
+// ended takes what was written, or set aside, off the count of what is under way.
+func (f *Finisher) ended(n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.writing -= n
+}
+
 // call writes one batch, however often Redis cannot be reached, until ctx ends.
 // What is refused over the topic is set aside.
 func (f *Finisher) call(ctx context.Context, batch []Item) bool {
@@ -222,6 +230,7 @@ func (f *Finisher) call(ctx context.Context, batch []Item) bool {
 			if dropped > 0 {
 				f.cfg.Log.Warn("dead failures were dropped at the topic's limit", "topic", first.Keys.Topic, "group", first.Keys.Group, "dropped", dropped, "limit", first.DeadLimit)
 			}
+			f.ended(len(batch))
 			f.cfg.Written(batch)
 			return true
 		}
@@ -230,6 +239,8 @@ func (f *Finisher) call(ctx context.Context, batch []Item) bool {
 		}
 		if store.OfTopic(err) || store.OutOfMemory(err) {
 			done := f.setAside(batch, err)
+			f.ended(len(batch) - len(done))
+			f.cfg.Written(nil)
 			return len(done) == 0 || f.call(ctx, done)
 		}
 		f.cfg.Link.Down(err)
