@@ -4,6 +4,7 @@ package record
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -56,14 +57,17 @@ func Unmarshal(b []byte) (Failure, error) {
 }
 
 // Cut shortens an error's text to MaxError bytes, at a character, and says how
-// long it was.
+// long it was. What is no UTF-8 becomes a replacement character first: JSON would
+// do that later, and let the text grow again.
 func Cut(text string) string {
-	if len(text) <= MaxError {
+	whole := len(text)
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if whole <= MaxError && len(text) <= MaxError {
 		return text
 	}
-	tail := fmt.Sprintf("… (%d bytes in all)", len(text))
-	end := MaxError - len(tail)
-	for end > 0 && !utf8.RuneStart(text[end]) {
+	tail := fmt.Sprintf("… (%d bytes in all)", whole)
+	end := min(len(text), MaxError-len(tail))
+	for end > 0 && end < len(text) && !utf8.RuneStart(text[end]) {
 		end--
 	}
 	return text[:end] + tail
