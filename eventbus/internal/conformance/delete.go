@@ -15,6 +15,7 @@ func deletion() []test {
 	return []test{
 		{"TakesAllThatATopicHolds", deleteTakesAllThatATopicHolds},
 		{"WhileAConsumerRuns", deleteWhileAConsumerRuns},
+		{"IsNotUndoneByAHandlerThatFails", deleteIsNotUndoneByAHandlerThatFails},
 		{"LeavesAListOfTheUsers", deleteLeavesAListOfTheUsers},
 		{"LeavesOtherTopicsAlone", deleteLeavesOtherTopicsAlone},
 		{"GroupTakesAllThatItHolds", deleteGroupTakesAllThatItHolds},
@@ -81,6 +82,35 @@ func deleteWhileAConsumerRuns(e *env) {
 	require.Zero(e, e.count())
 	require.EqualValues(e, 1, e.stats().Sent)
 	require.EqualValues(e, 1, e.stats().Done)
+}
+
+// Handlers that fail after their topic was deleted leave nothing of it.
+func deleteIsNotUndoneByAHandlerThatFails(e *env) {
+	for _, delivery := range []eventbus.Delivery{eventbus.AtLeastOnce, eventbus.AtMostOnce} {
+		e.topic += "." + string(delivery)
+		e.create(eventbus.TopicConfig{Delivery: delivery})
+		g := newGate()
+		b := e.newBus(eventbus.Config{})
+		e.handle(b, "h", func(ctx context.Context, event *eventbus.Event) error {
+			if err := g.pass(ctx, event); err != nil {
+				return err
+			}
+			if text(event) == "dead" {
+				return eventbus.Reject(errOnPurpose)
+			}
+			return eventbus.RetryAfter(time.Hour, errOnPurpose)
+		})
+		pass := e.barrier(b)
+		e.start(b)
+		e.send("dead", "retry")
+		for range 2 {
+			receive(e, g.reached, "the handlers")
+		}
+		require.NoError(e, e.bus.Topics().Delete(e.Context(), e.topic))
+		close(g.open)
+		pass()
+		require.Empty(e, e.keys(e.key("")))
+	}
 }
 
 func deleteLeavesAListOfTheUsers(e *env) {

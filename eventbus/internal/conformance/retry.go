@@ -20,6 +20,7 @@ func retries() []test {
 		{"GoesOnInAnotherProcess", retryGoesOnInAnotherProcess},
 		{"LeftBehindComesInTime", retryLeftBehindComesInTime},
 		{"OfADisabledTopicWaits", retryOfADisabledTopicWaits},
+		{"OfADisabledTopicWaitsWithoutANotice", retryOfADisabledTopicWaitsWithoutANotice},
 		{"IsNotUsedUpByAProcessWithoutTheHandler", retryIsNotUsedUpByAProcessWithoutTheHandler},
 	}
 }
@@ -172,9 +173,27 @@ func retryLeftBehindComesInTime(e *env) {
 }
 
 func retryOfADisabledTopicWaits(e *env) {
+	e.retryWaits(e.failsOnceAndDisables)
+}
+
+func retryOfADisabledTopicWaitsWithoutANotice(e *env) {
+	e.retryWaits(func(ctx context.Context, event *eventbus.Event) error {
+		if event.Attempt > 1 {
+			return nil
+		}
+		if err := e.disableSilently(ctx); err != nil {
+			return eventbus.Reject(err)
+		}
+		return eventbus.RetryAfter(0, errOnPurpose)
+	})
+}
+
+// retryWaits runs a handler that fails once, while its topic is switched off.
+func (e *env) retryWaits(f func(context.Context, *eventbus.Event) error) {
+	e.Helper()
 	e.create(eventbus.TopicConfig{})
 	b := e.newBus(eventbus.Config{})
-	p := e.handle(b, "h", e.failsOnceAndDisables)
+	p := e.handle(b, "h", f)
 	pass := e.barrier(b)
 	e.start(b)
 	e.send("x")

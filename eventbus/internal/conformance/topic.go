@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ func topics() []test {
 		{"UpdatesHaveARevision", topicUpdatesHaveARevision},
 		{"UnknownIsAnErrorEverywhere", unknownTopicIsAnErrorEverywhere},
 		{"DisableHoldsAtOnce", disableHoldsAtOnce},
+		{"DisableHoldsWithoutANotice", disableHoldsWithoutANotice},
 		{"StartsDisabled", topicStartsDisabled},
 		{"FullRefusesForAllGroups", fullTopicRefusesForAllGroups},
 		{"FullTakesWhatFits", fullTopicTakesWhatFits},
@@ -193,6 +195,38 @@ func disableHoldsAtOnce(e *env) {
 	e.send(1)
 	e.idle()
 	p.total(301)
+}
+
+// disableSilently switches the test's topic off in Redis, without the notice by
+// which processes learn of it.
+func (e *env) disableSilently(ctx context.Context) error {
+	return errors.Join(
+		e.rdb.HSet(ctx, e.key("config"), "enabled", 0).Err(),
+		e.rdb.HIncrBy(ctx, e.key("config"), "rev", 1).Err(),
+	)
+}
+
+// The switch works in Redis: a process that does not know of it yet is handed
+// nothing all the same.
+func disableHoldsWithoutANotice(e *env) {
+	for _, delivery := range []eventbus.Delivery{eventbus.AtLeastOnce, eventbus.AtMostOnce} {
+		e.topic += "." + string(delivery)
+		e.create(eventbus.TopicConfig{Concurrency: 1, Delivery: delivery})
+		g := newGate()
+		b := e.newBus(eventbus.Config{})
+		p := e.handle(b, "h", g.pass)
+		pass := e.barrier(b)
+		e.sendNumbers(3)
+		e.start(b)
+		p.next()
+		require.NoError(e, e.disableSilently(e.Context()))
+		close(g.open)
+		pass()
+		p.total(1)
+		require.EqualValues(e, 2, e.stats().Waiting)
+		require.NoError(e, e.bus.Topics().Enable(e.Context(), e.topic))
+		p.take(2)
+	}
 }
 
 func topicStartsDisabled(e *env) {
