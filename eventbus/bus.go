@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -31,10 +32,8 @@ type Bus struct {
 	sender *send.Sender
 	link   *link.Link
 
-	checked struct {
-		sync.Mutex
-		ok bool
-	}
+	checking chan struct{} // holds a token while nobody checks the server
+	checked  atomic.Bool
 
 	mu       sync.Mutex
 	handlers []consume.Handler
@@ -60,7 +59,8 @@ func New(rdb redis.UniversalClient, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a bus: %w", err)
 	}
-	b := &Bus{cfg: cfg, store: s, link: link.New(cfg.Logger)}
+	b := &Bus{cfg: cfg, store: s, link: link.New(cfg.Logger), checking: make(chan struct{}, 1)}
+	b.checking <- struct{}{}
 	b.sender = send.New(s, b.creator())
 	return b, nil
 }
@@ -212,15 +212,22 @@ func (b *Bus) ready(ctx context.Context) error {
 	if closed {
 		return errs.Closed
 	}
-	b.checked.Lock()
-	defer b.checked.Unlock()
-	if b.checked.ok {
+	if b.checked.Load() {
+		return nil
+	}
+	select {
+	case <-b.checking:
+		defer func() { b.checking <- struct{}{} }()
+	case <-ctx.Done():
+		return fmt.Errorf("%w: another call still waits for the first answer: %w", errs.Unavailable, ctx.Err())
+	}
+	if b.checked.Load() {
 		return nil
 	}
 	if err := b.store.Check(ctx); err != nil {
 		return err
 	}
-	b.checked.ok = true
+	b.checked.Store(true)
 	return nil
 }
 
@@ -228,17 +235,18 @@ func (b *Bus) ready(ctx context.Context) error {
 const silentAfter = 5 * time.Second
 
 // Health returns nil while the bus can do its work, else why not: ErrClosed, or
-// ErrUnavailable with what Redis last said and since when. A bus that runs is
+// ErrUnavailable with what Redis last said and since when, or ErrTopicNotFound
+// with the name of a topic that has handlers here. A bus that runs is
 // judged by its own calls, of which there is one a second at least; one that
 // does not run asks Redis.
 func (b *Bus) Health(ctx context.Context) error {
 	b.mu.Lock()
-	consumer, running, closed := b.consumer, b.ended != nil, b.closed
+	consumer, ended, closed := b.consumer, b.ended, b.closed
 	b.mu.Unlock()
 	if closed {
 		return errs.Closed
 	}
-	if !running {
+	if consumer == nil || isClosed(ended) || !consumer.Started() {
 		return b.store.Ping(ctx)
 	}
 	if err, since := b.link.Err(); err != nil {
@@ -246,6 +254,9 @@ func (b *Bus) Health(ctx context.Context) error {
 	}
 	if silent := time.Since(consumer.Beat()); silent > silentAfter {
 		return fmt.Errorf("%w: no answer for %v", errs.Unavailable, silent.Round(time.Second))
+	}
+	if topic := consumer.Missing(); topic != "" {
+		return fmt.Errorf("topic %q has handlers here: %w, or it has no group %q; create it", topic, errs.TopicNotFound, b.cfg.Group)
 	}
 	return nil
 }
@@ -257,6 +268,15 @@ func (b *Bus) creator() func(ctx context.Context, topic string) error {
 	}
 	return func(ctx context.Context, topic string) error {
 		return b.Topics().Create(ctx, topic, TopicConfig{})
+	}
+}
+
+func isClosed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -124,6 +124,9 @@ func (c HandleConfig) base() (settings.Handler, error) {
 		BreakerFailures: c.Breaker.Failures, BreakerOpen: c.Breaker.Open,
 	}
 	bad := s.Check("HandleConfig.")
+	if c.Retry.Initial > c.Retry.Max {
+		bad = append(bad, errs.Invalid("HandleConfig.Retry.Initial", c.Retry.Initial, "it is over Retry.Max, %v, which caps it", c.Retry.Max))
+	}
 	for i, m := range c.Middleware {
 		if m == nil {
 			bad = append(bad, errs.Invalid("HandleConfig.Middleware", i, "the middleware at this place is nil"))

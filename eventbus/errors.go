@@ -85,10 +85,13 @@ var (
 	ErrStopping = dispatch.ErrStopping
 )
 
-// ArgumentError says which argument was wrong, why, and what would be right. It
+// ArgumentError says which argument was wrong, why, and what would be right: it
+// has the fields Field (the argument's name, or the path of a field of a Config),
+// Value (what was given, quoted and cut, "" when there was none) and Reason. It
 // matches ErrInvalidArgument.
 type ArgumentError = errs.Argument
 
-// PanicError is a handler's panic as an error, with its value and stack. It
-// matches ErrPanic.
+// PanicError is a handler's panic as an error: it has the fields Value (what the
+// handler panicked with) and Stack (as debug.Stack prints it). It matches
+// ErrPanic, and the error that the handler panicked with, if it was one.
 type PanicError = dispatch.PanicError

@@ -37,7 +37,8 @@ type Event struct {
 	// Attempt counts the runs of this handler on this event, from 1. It does not
 	// count runs that were put off (Snooze, an open breaker, a stop).
 	Attempt int
-	// Deliveries counts how often a process died while it held this event.
+	// Deliveries counts how often a process died while it held this event, since
+	// the event last ran to an end.
 	Deliveries int
 }
 

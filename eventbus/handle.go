@@ -101,7 +101,8 @@ type RetryPolicy struct {
 	// Initial is the upper bound of the first delay. Defaults to
 	// DefaultRetryInitial (1 s).
 	Initial time.Duration
-	// Max caps the upper bound. Defaults to DefaultRetryMax (5 min).
+	// Max caps the upper bound. Defaults to DefaultRetryMax (5 min), or to Initial
+	// where that is more.
 	Max time.Duration
 }
 

@@ -93,6 +93,7 @@ func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error
 		}
 		info(id).Changed = updateOf(o)
 	}
+	slices.SortFunc(consumers, func(a, b Consumer) int { return a.Started.Compare(b.Started) })
 	for _, c := range consumers {
 		if c.Group != group || c.Expired {
 			continue
@@ -179,8 +180,8 @@ func (h *Handlers) Enable(ctx context.Context, topic, id string) error {
 }
 
 // Disable switches a handler off: it is not called, and its share of each event
-// waits until it is switched on again. Where it is the topic's only one, events
-// stay in the queue.
+// waits until it is switched on again, and comes within a minute after that. Where
+// no handler of the topic is on, events stay in the queue.
 func (h *Handlers) Disable(ctx context.Context, topic, id string) error {
 	off := false
 	_, err := h.Update(ctx, topic, id, HandlerUpdate{Enabled: &off})
@@ -226,6 +227,9 @@ func (u HandlerUpdate) check() error {
 	bad := u.override().Apply(base).Check("")
 	if u.override() == (settings.Override{}) {
 		bad = append(bad, errs.Invalid("update", nil, "it changes nothing"))
+	}
+	if u.RetryInitial != nil && u.RetryMax != nil && *u.RetryInitial > *u.RetryMax {
+		bad = append(bad, errs.Invalid("RetryInitial", *u.RetryInitial, "it is over RetryMax, %v, which caps it", *u.RetryMax))
 	}
 	if u.IfRevision < 0 {
 		bad = append(bad, errs.Invalid("IfRevision", u.IfRevision, "a revision is positive; 0 demands none"))

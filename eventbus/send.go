@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -58,9 +60,10 @@ func WithHeader(name, value string) SendOption {
 // returns nil, the event is in Redis, for every group: with delivery
 // at_least_once it is then not lost.
 //
-// Errors: ErrTopicNotFound, ErrTopicDisabled, ErrTopicFull, ErrNoGroup,
-// ErrMarshal, ErrPayloadTooLarge, ErrInvalidArgument, ErrClosed: nothing was
-// sent. ErrUnavailable, or ctx's error: the message says when the event may have
+// Errors: ErrTopicNotFound, ErrTopicDisabled, ErrTopicDeleting, ErrTopicFull,
+// ErrNoGroup, ErrMarshal, ErrPayloadTooLarge, ErrInvalidArgument, ErrClosed,
+// ErrConflict (settings that keep changing), ErrWrongType, ErrRedisTooOld,
+// ErrLayoutMismatch: nothing was sent. ErrUnavailable, or ctx's error: the message says when the event may have
 // been sent; sending it again under the same id is then the caller's choice.
 //
 // Sends to one topic that are under way at the same time share calls to Redis.
@@ -116,19 +119,20 @@ func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (
 	return ids, nil
 }
 
-// entry checks and marshals one message.
+// entry checks and marshals one message. What the caller may change after a Send
+// that its context has ended is copied: the call may still be under way.
 func (b *Bus) entry(topic string, m Message, now time.Time) (wire.Entry, error) {
-	e := wire.Entry{ID: m.ID, Type: topic, Source: b.cfg.Source, Time: now, Headers: m.Headers}
+	e := wire.Entry{ID: m.ID, Type: topic, Source: b.cfg.Source, Time: now, Headers: maps.Clone(m.Headers)}
 	switch v := m.Value.(type) {
 	case Raw:
-		e.Data, e.ContentType = v.Payload, v.ContentType
+		e.Data, e.ContentType = slices.Clone(v.Payload), v.ContentType
 	case *Raw:
 		return e, errs.Invalid("value", nil, "it is a *Raw; pass a Raw")
 	case json.RawMessage:
 		if !json.Valid(v) {
 			return e, marshalError(errs.Invalid("value", string(v), "a json.RawMessage that is not valid JSON; pass a Raw for other bytes"))
 		}
-		e.Data = v
+		e.Data = slices.Clone(v)
 	default:
 		data, err := json.Marshal(v)
 		if err != nil {

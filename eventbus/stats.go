@@ -21,13 +21,14 @@ type Stats struct {
 	Delayed  int64
 	Retrying int64
 	Dead     int64
-	// OldestAge is how long the event has waited that is handed out next, by its
-	// sender's clock; 0 when none waits or its time is not known.
+	// OldestAge is how long the event has waited that was sent first of those in
+	// the queue, by its sender's clock; 0 when none waits or its time is not known.
 	OldestAge time.Duration
 	// Totals since the group was made. A rate is the difference of two readings.
 	Sent      int64 // events put into the queue by Send
 	Done      int64 // events that all their handlers have handled
-	Failed    int64 // failures stored: attempts that failed, and shares put off
+	Failed    int64 // attempts that failed
+	PutOff    int64 // shares of events that were put off without an attempt
 	Died      int64 // failures that went to the dead set
 	Replayed  int64
 	Discarded int64
@@ -73,11 +74,11 @@ func statsOf(t *store.Topic, k *store.Keys, f store.Figures) Stats {
 	s := Stats{
 		Topic: k.Topic, Group: k.Group, Enabled: t.Enabled,
 		Waiting: f.Waiting, InFlight: f.InFlight, Delayed: f.Delayed, Retrying: f.Retry, Dead: f.Dead,
-		Sent: f.Totals["sent"], Done: f.Totals["done"], Failed: f.Totals["retried"] + f.Totals["dead"], Died: f.Totals["dead"],
+		Sent: f.Totals["sent"], Done: f.Totals["done"], Failed: f.Totals["retry"] + f.Totals["dead"], PutOff: f.Totals["later"], Died: f.Totals["dead"],
 		Replayed: f.Totals["replayed"], Discarded: f.Totals["discarded"], Dropped: f.Totals["dropped"],
 		ReadAt: f.Now,
 	}
-	if f.Oldest != nil && t.Wire == WireCloudEvents {
+	if f.Oldest != nil && t.Wire == store.WireCloudEvents {
 		if e := wire.Decode(f.Oldest, newID); !e.Time.IsZero() {
 			s.OldestAge = max(0, f.Now.Sub(e.Time))
 		}

@@ -13,27 +13,27 @@ import (
 )
 
 // Delivery says what becomes of an event whose process dies.
-type Delivery = store.Delivery
+type Delivery string
 
 const (
 	// AtLeastOnce keeps an event until its handlers have ended; what a dead
 	// process held runs again. First in, first out. The default.
-	AtLeastOnce = store.AtLeastOnce
+	AtLeastOnce Delivery = "at_least_once"
 	// AtMostOnce hands an event out for good: what a dead process held is lost.
 	// Newest first, as LPUSH with BLPOP does it.
-	AtMostOnce = store.AtMostOnce
+	AtMostOnce Delivery = "at_most_once"
 )
 
 // Wire says what stands in a queue.
-type Wire = store.Wire
+type Wire string
 
 const (
 	// WireCloudEvents writes each event as a CloudEvents 1.0 JSON object. The
 	// default.
-	WireCloudEvents = store.WireCloudEvents
+	WireCloudEvents Wire = "cloudevents"
 	// WireRaw writes the payload alone, for consumers that expect that. Ids and
 	// headers are not kept.
-	WireRaw = store.WireRaw
+	WireRaw Wire = "raw"
 )
 
 // Defaults of TopicConfig.
@@ -88,7 +88,8 @@ type Topic struct {
 	Created  time.Time
 }
 
-// TopicUpdate changes some of a topic's settings: nil leaves one as it is.
+// TopicUpdate changes some of a topic's settings: nil leaves one as it is. Values
+// mean what they mean in TopicConfig.
 type TopicUpdate struct {
 	Delivery    *Delivery
 	MaxWaiting  *int64
@@ -120,7 +121,7 @@ func (t *Topics) Create(ctx context.Context, topic string, cfg TopicConfig) erro
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	s := &store.Topic{
-		Name: topic, Enabled: !cfg.Disabled, Delivery: cfg.Delivery, Wire: cfg.Wire, MaxWaiting: cfg.MaxWaiting,
+		Name: topic, Enabled: !cfg.Disabled, Delivery: store.Delivery(cfg.Delivery), Wire: store.Wire(cfg.Wire), MaxWaiting: cfg.MaxWaiting,
 		Concurrency: cfg.Concurrency, DeadLimit: cfg.DeadLimit, DeadAge: cfg.DeadAge,
 	}
 	for _, g := range cfg.Groups {
@@ -138,7 +139,7 @@ func (t *Topics) Get(ctx context.Context, topic string) (Topic, error) {
 	got := Topic{
 		Name: topic, Revision: s.Revision, Created: s.Created,
 		TopicConfig: TopicConfig{
-			Delivery: s.Delivery, Wire: s.Wire, MaxWaiting: s.MaxWaiting, Concurrency: s.Concurrency,
+			Delivery: Delivery(s.Delivery), Wire: Wire(s.Wire), MaxWaiting: s.MaxWaiting, Concurrency: s.Concurrency,
 			DeadLimit: s.DeadLimit, DeadAge: s.DeadAge, Disabled: !s.Enabled,
 		},
 	}
@@ -172,34 +173,34 @@ func (t *Topics) List(ctx context.Context) ([]string, error) {
 // Update changes settings of a topic and returns its new revision: ErrConflict
 // when IfRevision is not met.
 func (t *Topics) Update(ctx context.Context, topic string, u TopicUpdate) (revision int64, err error) {
-	edit := store.Edit{IfRevision: u.IfRevision}
-	set := func(field, value string) { edit.Set = append(edit.Set, field, value) }
 	var cfg TopicConfig
-	if u.Delivery != nil {
-		cfg.Delivery = *u.Delivery
-		set(store.FieldDelivery, string(*u.Delivery))
-	}
-	if u.MaxWaiting != nil {
-		cfg.MaxWaiting = *u.MaxWaiting
-		set(store.FieldMaxWaiting, strconv.FormatInt(*u.MaxWaiting, 10))
-	}
-	if u.Concurrency != nil {
-		cfg.Concurrency = *u.Concurrency
-		set(store.FieldConcurrency, strconv.Itoa(*u.Concurrency))
-	}
-	if u.DeadLimit != nil {
-		cfg.DeadLimit = *u.DeadLimit
-		set(store.FieldDeadLimit, strconv.FormatInt(max(*u.DeadLimit, 0), 10))
-	}
-	if u.DeadAge != nil {
-		cfg.DeadAge = *u.DeadAge
-		set(store.FieldDeadAge, strconv.FormatInt(max(*u.DeadAge, 0).Milliseconds(), 10))
-	}
-	_, err = cfg.withDefaults()
+	take(&cfg.Delivery, u.Delivery)
+	take(&cfg.MaxWaiting, u.MaxWaiting)
+	take(&cfg.Concurrency, u.Concurrency)
+	take(&cfg.DeadLimit, u.DeadLimit)
+	take(&cfg.DeadAge, u.DeadAge)
+	cfg, err = cfg.withDefaults()
 	if u.IfRevision < 0 {
 		err = errors.Join(err, errs.Invalid("IfRevision", u.IfRevision, "a revision is positive; 0 demands none"))
 	}
+	edit := store.Edit{IfRevision: u.IfRevision}
+	set := func(given bool, field, value string) {
+		if given {
+			edit.Set = append(edit.Set, field, value)
+		}
+	}
+	set(u.Delivery != nil, store.FieldDelivery, string(cfg.Delivery))
+	set(u.MaxWaiting != nil, store.FieldMaxWaiting, strconv.FormatInt(cfg.MaxWaiting, 10))
+	set(u.Concurrency != nil, store.FieldConcurrency, strconv.Itoa(cfg.Concurrency))
+	set(u.DeadLimit != nil, store.FieldDeadLimit, strconv.FormatInt(cfg.DeadLimit, 10))
+	set(u.DeadAge != nil, store.FieldDeadAge, strconv.FormatInt(cfg.DeadAge.Milliseconds(), 10))
 	return t.edit(ctx, topic, edit, err)
+}
+
+func take[T any](to, from *T) {
+	if from != nil {
+		*to = *from
+	}
 }
 
 func (t *Topics) edit(ctx context.Context, topic string, e store.Edit, bad error) (int64, error) {

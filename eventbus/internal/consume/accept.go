@@ -98,6 +98,16 @@ func (it *item) end(parts []store.Part) {
 	})
 }
 
+// restore is what backAsItWas is, for an entry that was not accepted.
+func (c *Consumer) restore(k *store.Keys, receipt string, raw []byte) []byte {
+	t := c.topics[k.Topic]
+	if cur := t.current.Load(); cur != nil && cur.keys.Shared() {
+		it := &item{cur: cur, raw: raw, entry: decode(cur.topic, store.CameBack(receipt), raw, c.cfg.NewID)}
+		return it.backAsItWas()
+	}
+	return raw
+}
+
 // backAsItWas is the entry as it goes back to the queue unchanged. Where others
 // read the queue, what comes back goes elsewhere, in an envelope.
 func (it *item) backAsItWas() []byte {

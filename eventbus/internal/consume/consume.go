@@ -86,7 +86,7 @@ func New(cfg Config) *Consumer {
 			t = &served{name: h.Topic}
 			c.topics[h.Topic] = t
 		}
-		t.handlers = append(t.handlers, newHandler(h))
+		t.handlers = append(t.handlers, c.newHandler(h))
 	}
 	c.pool = dispatch.New(dispatch.Config{Size: cfg.Size, OnRelease: func(string) { c.poller.Nudge() }})
 	c.mover = retry.NewMover(cfg.Store, cfg.Link, cfg.Log)
@@ -99,13 +99,16 @@ func New(cfg Config) *Consumer {
 		Store: cfg.Store, Link: cfg.Link, Log: cfg.Log,
 		Consumer: c.keeper.ID, Valid: c.keeper.Valid,
 		Size: cfg.Size, Free: c.pool.Free, Idle: func() bool { return c.pool.Running() == 0 && c.finisher.Idle() },
-		Failed: cfg.Link.Down, Revision: c.sawRevision,
+		Failed: cfg.Link.Down, Revision: c.sawRevision, Restore: c.restore,
 	})
 	return c
 }
 
 // Beat is when Redis last answered this consumer.
 func (c *Consumer) Beat() time.Time { return time.UnixMilli(c.beat.Load()) }
+
+// Started tells that Redis has answered this consumer at all.
+func (c *Consumer) Started() bool { return c.beat.Load() != 0 }
 
 func (c *Consumer) alive() { c.beat.Store(time.Now().UnixMilli()) }
 
@@ -146,6 +149,8 @@ func (c *Consumer) Run(ctx context.Context) error {
 	// Where Redis does not answer, a call under way lasts until its own deadline:
 	// all that the stop waits for at its end is therefore called off at once.
 	defer context.AfterFunc(stop, endLoops)()
+	// That includes what handlers have ended: while it cannot be written, they wait.
+	defer context.AfterFunc(stop, func() { time.AfterFunc(c.finishGrace(), endFinishing) })()
 	c.poller.Stop()
 	go func() {
 		// A poller that hangs in a call must not keep the handlers from stopping.
@@ -171,9 +176,10 @@ func (c *Consumer) Run(ctx context.Context) error {
 		endKeeping() // others will run what is left, the sooner the better
 	}
 	side.Wait()
-	c.leave(unwritten)
+	c.deaths.flush(0)
 	endKeeping()
-	kept.Wait()
+	kept.Wait() // or a renewal would find the lease gone, and take a new one
+	c.leave(unwritten)
 	return nil
 }
 

@@ -23,6 +23,7 @@ type served struct {
 	handlers []*handler              // fixed
 	current  atomic.Pointer[current] // nil while there is no such topic or group
 	unread   bool                    // the last reading failed; guarded by Consumer.applying
+	created  time.Time               // when the topic was made that was last joined; likewise
 }
 
 // current is a topic as its settings were last read.
@@ -38,8 +39,16 @@ type handler struct {
 	settings atomic.Pointer[settings.Handler]
 }
 
-func newHandler(h Handler) *handler {
+func (c *Consumer) newHandler(h Handler) *handler {
 	r := &handler{Handler: h, state: dispatch.NewHandler(h.ID, limits(h.Base))}
+	r.state.OnBreaker = func(open bool) {
+		if open {
+			c.cfg.Log.Warn("a circuit breaker has opened: the handler is not called for a while, its share of events waits",
+				"topic", h.Topic, "handler", h.ID, "open", r.settings.Load().BreakerOpen)
+			return
+		}
+		c.cfg.Log.Info("a circuit breaker has closed: the handler is called again", "topic", h.Topic, "handler", h.ID)
+	}
 	r.settings.Store(&h.Base)
 	return r
 }
@@ -58,6 +67,28 @@ func (t *served) handler(id string) *handler {
 		}
 	}
 	return nil
+}
+
+// joinAll joins every topic anew. One that is missing stays so where topics are
+// not made here: Missing tells.
+func (c *Consumer) joinAll(ctx context.Context) error {
+	for _, t := range c.topics {
+		if err := c.join(ctx, t.name); err != nil && !errors.Is(err, errs.TopicNotFound) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Missing names a topic with handlers here that does not exist, or of which this
+// process's group is no group; "" when there is none.
+func (c *Consumer) Missing() string {
+	for _, t := range c.topics {
+		if t.current.Load() == nil {
+			return t.name
+		}
+	}
+	return ""
 }
 
 // join registers the group with a topic at start, and makes the topic where that
@@ -100,6 +131,16 @@ func (c *Consumer) load(ctx context.Context, t *served) error {
 		return err
 	}
 	group, ok := topic.Group(c.cfg.Group)
+	if !ok && !topic.Created.Equal(t.created) { // another topic of that name
+		if err := c.join(ctx, t.name); err != nil {
+			return err
+		}
+		if topic, err = c.cfg.Store.Topic(ctx, t.name); err != nil {
+			return err
+		}
+		group, ok = topic.Group(c.cfg.Group)
+	}
+	t.created = topic.Created
 	if !ok {
 		if t.current.Swap(nil) != nil {
 			c.cfg.Log.Warn("this process's group was removed from a topic; it joins again at the next start", "topic", t.name, "group", c.cfg.Group)

@@ -15,16 +15,17 @@ package consume
 // of which nothing is under way finds a slot at once, as long as there are no more
 // topics than a quarter of the pool has slots.
 func roomFor(size, running, own, limit int, others []int) int {
-	reserve := 0
+	reserve, each := 0, 0
 	if len(others) > 0 {
 		quarter := size / 4
-		each := max(1, quarter/(len(others)+1))
+		each = max(1, quarter/(len(others)+1))
 		for _, n := range others {
 			reserve += max(0, each-n)
 		}
 		reserve = min(reserve, quarter)
 	}
-	room := size - running - reserve
+	// What is kept back from others is for those that have not had their part.
+	room := max(size-running-reserve, min(each-own, size-running))
 	if limit > 0 {
 		room = min(room, limit-own)
 	}

@@ -30,6 +30,7 @@ func (c *Consumer) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
+		c.deaths.flush(deathLogEvery)
 		if c.cfg.Link.Wait(ctx) != nil {
 			return
 		}
@@ -108,6 +109,12 @@ func (c *Consumer) catchUp(ctx context.Context) error {
 	if revision == c.revision {
 		return c.readUnread(ctx)
 	}
+	if revision < c.revision {
+		c.cfg.Log.Error("redis has lost the bus's data, it was emptied or restarted without its files; joining anew")
+		if err := c.joinAll(ctx); err != nil {
+			return err
+		}
+	}
 	if err := c.reloadLocked(ctx, ""); err != nil {
 		return err
 	}
@@ -155,6 +162,9 @@ func (c *Consumer) listen(ctx context.Context) {
 // inspect looks at one topic for what nothing else would find: entries held by
 // consumers that no registry knows, dead failures over their age.
 func (c *Consumer) inspect(ctx context.Context, t *served) error {
+	if err := c.compare(ctx, t); err != nil {
+		return err
+	}
 	cur := t.current.Load()
 	if cur == nil {
 		return nil
@@ -165,6 +175,23 @@ func (c *Consumer) inspect(ctx context.Context, t *served) error {
 	}
 	c.complaints.say(t.name, lookAt, err)
 	return nil
+}
+
+// compare notices a change that was not announced, since whoever made it died.
+func (c *Consumer) compare(ctx context.Context, t *served) error {
+	c.applying.Lock()
+	defer c.applying.Unlock()
+	before := t.current.Load()
+	if err := c.read(ctx, t); err != nil {
+		return err
+	}
+	after := t.current.Load()
+	if before == nil && after == nil || before != nil && after != nil && before.topic.Revision == after.topic.Revision {
+		t.current.Store(before) // the keys that poller and mover know
+		return nil
+	}
+	c.serve()
+	return c.keeper.Describe(ctx)
 }
 
 func (c *Consumer) expire(ctx context.Context, cur *current) error {

@@ -32,14 +32,15 @@ type breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
 	open    time.Duration
 	until   atomic.Pointer[time.Time] // when it will be half-open; nil unless open
+	tell    func(open bool)           // that it has opened or closed; must not block
 }
 
 // newBreaker returns nil, which stands for no breaker, when failures is not positive.
-func newBreaker(id string, failures int, open time.Duration) *breaker {
+func newBreaker(id string, failures int, open time.Duration, tell func(open bool)) *breaker {
 	if failures <= 0 {
 		return nil
 	}
-	b := &breaker{open: max(open, 1)} // zero would mean gobreaker's own default
+	b := &breaker{open: max(open, 1), tell: tell} // zero would mean gobreaker's own default
 	b.circuit = gobreaker.NewTwoStepCircuitBreaker[struct{}](gobreaker.Settings{
 		Name:          id,
 		MaxRequests:   1,
@@ -51,7 +52,10 @@ func newBreaker(id string, failures int, open time.Duration) *breaker {
 	return b
 }
 
-func (b *breaker) changed(_ string, _, to gobreaker.State) {
+func (b *breaker) changed(_ string, from, to gobreaker.State) {
+	if to == gobreaker.StateClosed || from == gobreaker.StateClosed {
+		b.tell(to != gobreaker.StateClosed)
+	}
 	if to != gobreaker.StateOpen {
 		b.until.Store(nil)
 		return

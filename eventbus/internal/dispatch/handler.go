@@ -36,16 +36,28 @@ type Handler struct {
 	limit     limit
 	abandoned int
 	breaker   *breaker // nil without one
+
+	// OnBreaker is called when the breaker opens, and when it closes after that;
+	// not for a probe that fails. It must not block. Nil means nobody asks; set it
+	// before the first run.
+	OnBreaker func(open bool)
+}
+
+func (h *Handler) tellBreaker(open bool) {
+	if h.OnBreaker != nil {
+		h.OnBreaker(open)
+	}
 }
 
 // NewHandler returns a handler. The id names it in errors.
 func NewHandler(id string, s Settings) *Handler {
-	return &Handler{
+	h := &Handler{
 		id:       id,
 		settings: s,
 		limit:    limit{max: s.Concurrency},
-		breaker:  newBreaker(id, s.BreakerFailures, s.BreakerOpen),
 	}
+	h.breaker = newBreaker(id, s.BreakerFailures, s.BreakerOpen, h.tellBreaker)
+	return h
 }
 
 // ID returns the handler's id.
@@ -68,7 +80,7 @@ func (h *Handler) Apply(s Settings) {
 	old := h.settings
 	h.settings = s
 	if s.BreakerFailures != old.BreakerFailures || s.BreakerOpen != old.BreakerOpen {
-		h.breaker = newBreaker(h.id, s.BreakerFailures, s.BreakerOpen)
+		h.breaker = newBreaker(h.id, s.BreakerFailures, s.BreakerOpen, h.tellBreaker)
 	}
 	if !s.Enabled {
 		h.limit.turnAway()

@@ -72,6 +72,7 @@ type Finisher struct {
 	writing int
 	stuck   map[string]*stuck // by stuckKey
 	closed  bool
+	quit    bool // Run has returned, or is about to
 }
 
 // New returns a finisher; Run makes it work.
@@ -81,11 +82,12 @@ func New(cfg Config) *Finisher {
 	return f
 }
 
-// Add hands over an event that has ended. It blocks while too much is pending.
+// Add hands over an event that has ended. It blocks while too much is pending,
+// but not once Run has ended: the event then stays in flight in Redis.
 func (f *Finisher) Add(item Item) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for len(f.pending) >= maxPending && !f.closed {
+	for len(f.pending) >= maxPending && !f.closed && !f.quit {
 		f.changed.Wait()
 	}
 	f.pending = append(f.pending, item)
@@ -110,7 +112,12 @@ func (f *Finisher) Close() {
 // Run writes until Close, and returns how many events were left unwritten
 // because ctx ended first. Those stay in flight in Redis.
 func (f *Finisher) Run(ctx context.Context) int {
-	stop := context.AfterFunc(ctx, f.wake)
+	stop := context.AfterFunc(ctx, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.quit = true
+		f.changed.Broadcast()
+	})
 	defer stop()
 	for {
 		items := f.next(ctx)
@@ -206,8 +213,8 @@ func split(items []Item) (batch, rest []Item) {
 	return batch, rest
 }
 
-// ended takes what was written, or set aside, off the count of what is under way.
-func (f *Finisher) ended(n int) {
+// over takes what was written, or set aside, off the count of what is under way.
+func (f *Finisher) over(n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.writing -= n
@@ -230,7 +237,7 @@ func (f *Finisher) call(ctx context.Context, batch []Item) bool {
 			if dropped > 0 {
 				f.cfg.Log.Warn("dead failures were dropped at the topic's limit", "topic", first.Keys.Topic, "group", first.Keys.Group, "dropped", dropped, "limit", first.DeadLimit)
 			}
-			f.ended(len(batch))
+			f.over(len(batch))
 			f.cfg.Written(batch)
 			return true
 		}
@@ -239,7 +246,7 @@ func (f *Finisher) call(ctx context.Context, batch []Item) bool {
 		}
 		if store.OfTopic(err) || store.OutOfMemory(err) {
 			done := f.setAside(batch, err)
-			f.ended(len(batch) - len(done))
+			f.over(len(batch) - len(done))
 			f.cfg.Written(nil)
 			return len(done) == 0 || f.call(ctx, done)
 		}

@@ -84,10 +84,11 @@ func (k *Keeper) ID() string {
 
 // Enroll takes the lease. Claim nothing before it has succeeded.
 func (k *Keeper) Enroll(ctx context.Context) error {
+	began := time.Now() // Redis counts the lease from then at the earliest
 	if err := k.cfg.Store.Enroll(ctx, k.ID(), k.cfg.Lease, k.cfg.Runs()); err != nil {
 		return err
 	}
-	k.success(time.Now())
+	k.success(began)
 	return nil
 }
 
@@ -190,7 +191,8 @@ const renewTimeout = 3 * time.Second
 
 func (k *Keeper) renew(ctx context.Context) error {
 	id := k.ID()
-	call, cancel := context.WithTimeout(ctx, renewTimeout)
+	began := time.Now()
+	call, cancel := context.WithTimeout(ctx, min(renewTimeout, k.cfg.Lease/3))
 	defer cancel()
 	held, expired, err := k.cfg.Store.Renew(call, id, k.cfg.Lease)
 	if err != nil {
@@ -199,7 +201,7 @@ func (k *Keeper) renew(ctx context.Context) error {
 	if !held {
 		return k.replace(ctx, id)
 	}
-	if !k.success(time.Now()) {
+	if !k.success(began) {
 		return nil
 	}
 	k.reclaimAll(ctx, id, expired)
@@ -229,7 +231,7 @@ func (k *Keeper) reclaimAll(ctx context.Context, own string, expired []string) {
 func (k *Keeper) replace(ctx context.Context, old string) error {
 	k.cfg.Log.Warn("the lease was lost, events in flight will run again elsewhere; going on as a new consumer", "consumer", old)
 	k.mu.Lock()
-	k.id, k.steady = newID(), time.Time{}
+	k.id, k.steady, k.renewed = newID(), time.Time{}, time.Time{}
 	k.mu.Unlock()
 	if err := k.Enroll(ctx); err != nil {
 		return err

@@ -1,12 +1,10 @@
 package lease
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
@@ -92,18 +90,13 @@ func (k *Keeper) moveBack(ctx context.Context, t *store.Topic, keys *store.Keys,
 	}
 }
 
-// rescue orders the entries so that the one claimed first is put back last, and
-// so is handed out first.
+// rescue turns entries into what becomes of them.
 func (k *Keeper) rescue(t *store.Topic, receipts []string, entries [][]byte) []store.Ended {
 	ended := make([]store.Ended, len(receipts))
 	for i, receipt := range receipts {
 		ended[i] = store.Ended{Receipt: receipt, Parts: []store.Part{k.cfg.Rescue(t, receipt, entries[i])}}
 	}
-	slices.SortFunc(ended, func(a, b store.Ended) int {
-		claimA, placeA := store.Order(a.Receipt)
-		claimB, placeB := store.Order(b.Receipt)
-		return cmp.Or(cmp.Compare(claimB, claimA), cmp.Compare(placeB, placeA))
-	})
+	store.SortEnded(ended)
 	return ended
 }
 

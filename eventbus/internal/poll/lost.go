@@ -70,9 +70,10 @@ func (p *Poller) putBack(ctx context.Context, lost lostClaim) (found int, err er
 		for i, r := range page {
 			if mine[r] {
 				delete(mine, r)
-				ended = append(ended, store.Ended{Receipt: r, Parts: []store.Part{{Kind: store.BackFirst, Entry: entries[i]}}})
+				ended = append(ended, store.Ended{Receipt: r, Parts: []store.Part{{Kind: store.BackFirst, Entry: p.cfg.Restore(lost.keys, r, entries[i])}}})
 			}
 		}
+		store.SortEnded(ended)
 		if len(ended) > 0 {
 			n, _, err := p.cfg.Store.Finish(ctx, lost.keys, lost.consumer, 0, ended)
 			found += int(n)

@@ -57,6 +57,9 @@ const (
 	leaseLook = 200 * time.Millisecond
 	// maxClaim bounds the entries of one claim.
 	maxClaim = 500
+	// maxTake bounds the entries of an at_most_once topic that one lost reply can
+	// take along.
+	maxTake = 32
 )
 
 // Topic is what a poller knows of one topic that its process serves.
@@ -101,6 +104,9 @@ type Config struct {
 	Size int
 	Free func() int
 	Idle func() bool
+	// Restore is an entry, which was claimed under the receipt and not handled, as
+	// it goes back.
+	Restore func(k *store.Keys, receipt string, entry []byte) []byte
 	// Failed is called when a call showed that Redis does not serve.
 	Failed func(err error)
 	// Revision is called with the topic and the revision that a claim returned,

@@ -94,7 +94,7 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 			continue
 		}
 		if st.AtMostOnce {
-			most = min(most, st.pop) // what was taken stands nowhere else: not too much in one reply
+			most = min(most, st.pop, maxTake) // what was taken stands nowhere else
 		}
 		free -= most
 		orders = append(orders, p.newOrder(st, most))
@@ -125,6 +125,9 @@ func (p *Poller) settle(o *order, alone bool) {
 		p.mu.Lock()
 		if p.solo == st {
 			p.solo = nil
+		}
+		if st.AtMostOnce && store.Unanswered(o.err) {
+			p.cfg.Log.Error("events of an at_most_once topic may be lost: the reply that carried them did not come", "topic", st.Keys.Topic, "at_most", o.most, "err", o.err)
 		}
 		if !st.AtMostOnce && store.Unanswered(o.err) {
 			p.lost = append(p.lost, lostClaim{keys: st.Keys, consumer: o.consumer, claim: o.claim, since: time.Now()})

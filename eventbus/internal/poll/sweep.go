@@ -53,7 +53,7 @@ func (p *Poller) sweep(ctx context.Context, among func(*state) bool) error {
 		return err
 	}
 	for _, st := range quiet {
-		rang, err := p.cfg.Store.Ring(ctx, st.Keys)
+		waiting, rang, err := p.cfg.Store.Ring(ctx, st.Keys)
 		switch {
 		case err == nil:
 		case store.OfTopic(err) || store.OutOfMemory(err):
@@ -64,11 +64,18 @@ func (p *Poller) sweep(ctx context.Context, among func(*state) bool) error {
 		default:
 			return err
 		}
-		if rang {
-			p.mu.Lock()
-			st.hot = time.Now().Add(hotFor)
-			p.mu.Unlock()
+		if !waiting {
+			continue
 		}
+		// The ring is for the others. This process looks at once: its own listener
+		// may hang on a connection that has gone silent.
+		p.mu.Lock()
+		st.ready = true
+		if rang {
+			st.hot = time.Now().Add(hotFor)
+		}
+		p.mu.Unlock()
+		p.Nudge()
 	}
 	return nil
 }

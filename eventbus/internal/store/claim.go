@@ -147,15 +147,15 @@ func (s *Store) Unwake(ctx context.Context, wakeKey string) error {
 	return wrap("remove the wake key", s.rdb.Unlink(ctx, wakeKey).Err())
 }
 
-// Ring rings the bell of a queue that has entries and no token, and tells
-// whether it did.
-func (s *Store) Ring(ctx context.Context, k *Keys) (bool, error) {
+// Ring tells whether a queue has entries. When it has, and its bell no token, it
+// rings, and tells that too.
+func (s *Store) Ring(ctx context.Context, k *Keys) (waiting, rang bool, err error) {
 	keys := []string{k.Bell, k.Queue}
 	if k.Shared() {
 		keys = append(keys, k.Returns)
 	}
-	rang, err := s.eval(ctx, "ring", keys).Int()
-	return rang == 1, wrap(fmt.Sprintf("look at the queue of topic %q", k.Topic), err)
+	found, err := s.eval(ctx, "ring", keys).Int()
+	return found > 0, found == 2, wrap(fmt.Sprintf("look at the queue of topic %q", k.Topic), err)
 }
 
 // AnyExists tells how many of the keys exist.

@@ -19,6 +19,9 @@ const (
 	// up. It must exceed 1000/hz ms, by which the server may end a block late.
 	blockSlack = 10 * time.Second
 	poolSize   = 32
+	// blockPoolSize bounds the blocked connections to one node of a Cluster: one
+	// for each topic that is served.
+	blockPoolSize = 10_000
 )
 
 // Store is the bus's access to Redis, over connections of its own.
@@ -67,7 +70,9 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		s.rdb, s.own, s.spread = redis.NewClusterClient(&o), true, true
-		s.block = func() redis.UniversalClient { return redis.NewClusterClient(&o) }
+		b := o
+		b.PoolSize = blockPoolSize
+		s.block = func() redis.UniversalClient { return redis.NewClusterClient(&b) }
 	default:
 		s.rdb, s.spread = rdb, true
 	}

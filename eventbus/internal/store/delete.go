@@ -73,20 +73,16 @@ func (s *Store) unlinkGroup(ctx context.Context, t *Topic, g Group) error {
 	if err != nil && code(err) != "WRONGTYPE" {
 		return wrap("read holders", err)
 	}
-	keys := []string{k.Bell, k.Returns, k.Failures, k.Retry, k.Dead, k.Counts}
-	if g.QueueKey == "" {
-		keys = append(keys, k.Queue, k.DelayTimeout, k.DelayOrder)
-	} else {
-		keys = append(keys, s.ns.topic(t.Name, "queue:"+g.Name))
-	}
+	// What is in flight goes first: without its receipts nothing comes back from it.
+	var keys []string
 	for _, consumer := range holders {
 		keys = append(keys, k.Inflight(consumer))
 	}
-	keys = append(keys, k.Holders)
+	keys = append(keys, k.Holders, k.Bell, k.Returns, k.Failures, k.Retry, k.Dead, k.Counts)
+	if g.QueueKey == "" { // else others read it
+		keys = append(keys, k.Queue, k.DelayTimeout, k.DelayOrder)
+	}
 	for _, key := range keys {
-		if g.QueueKey != "" && key == g.QueueKey {
-			continue // the user's list, which others read
-		}
 		call, cancel := bounded(ctx)
 		err := s.rdb.Unlink(call, key).Err()
 		cancel()

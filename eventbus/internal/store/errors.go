@@ -85,6 +85,14 @@ func OutOfMemory(err error) bool { return code(err) == "OOM" }
 // executed, or may be yet.
 func Unanswered(err error) bool { return code(err) == "" }
 
+// mayHaveRun tells that a call without a reply may have reached Redis: it got
+// beyond dialling.
+func mayHaveRun(err error) bool {
+	var dial *net.OpError
+	return Unanswered(err) && (!errors.As(err, &dial) || dial.Op != "dial") &&
+		!errors.Is(err, redis.ErrPoolTimeout) && !errors.Is(err, redis.ErrClosed)
+}
+
 // OfTopic tells that an error concerns the keys of one topic only, so that the
 // others can go on: a key of another type, an ACL, a slot. Every other error is
 // one of the connection or of the whole server.

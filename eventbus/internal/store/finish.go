@@ -1,8 +1,10 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -11,7 +13,7 @@ type Part struct {
 	Kind  PartKind
 	Entry []byte // what goes to the queue, now or later
 
-	// for Retry and Dead
+	// for Retry, Later and Dead
 	ID    string
 	Meta  []byte // a JSON object
 	Delay time.Duration
@@ -23,7 +25,8 @@ type PartKind int
 const (
 	BackFirst PartKind = iota // to the queue, to be handed out next
 	BackLast                  // to the queue, behind all that waits
-	Retry                     // to the retry set
+	Retry                     // to the retry set, after a failed attempt
+	Later                     // to the retry set, put off without one
 	Dead                      // to the dead set
 )
 
@@ -35,6 +38,16 @@ type Ended struct {
 
 // simple tells that to end the entry is to remove its receipt.
 func (e *Ended) simple() bool { return len(e.Parts) == 0 && e.Receipt != "" }
+
+// SortEnded orders entries that go back to the queue so that the one claimed
+// first is put back last, and so is handed out first.
+func SortEnded(ended []Ended) {
+	slices.SortFunc(ended, func(a, b Ended) int {
+		claimA, placeA := Order(a.Receipt)
+		claimB, placeB := Order(b.Receipt)
+		return cmp.Or(cmp.Compare(claimB, claimA), cmp.Compare(placeB, placeA))
+	})
+}
 
 // Finish ends entries that the consumer holds. An entry whose receipt is no
 // longer there was moved on by somebody else; it changes nothing. Returned is
@@ -63,6 +76,8 @@ func (s *Store) Finish(ctx context.Context, k *Keys, consumer string, deadLimit 
 				args = append(args, "back", "L", p.Entry)
 			case Retry:
 				args = append(args, "retry", p.ID, p.Delay.Milliseconds(), p.Meta, p.Entry)
+			case Later:
+				args = append(args, "later", p.ID, p.Delay.Milliseconds(), p.Meta, p.Entry)
 			case Dead:
 				args = append(args, "dead", p.ID, 0, p.Meta, p.Entry)
 			}

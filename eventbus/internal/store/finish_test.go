@@ -239,5 +239,5 @@ func finishCounts(b *bed) {
 		store.Ended{Receipt: receipts[3], Parts: []store.Part{failure(store.Dead, "d", 0)}},
 		store.Ended{Receipt: receipts[4], Parts: []store.Part{{Kind: store.BackLast, Entry: []byte("5")}}},
 	)...)
-	require.Equal(b, map[string]string{"sent": "5", "done": "2", "retried": "2", "dead": "1"}, b.hash(b.keys.Counts))
+	require.Equal(b, map[string]string{"sent": "5", "done": "2", "retry": "2", "dead": "1"}, b.hash(b.keys.Counts))
 }

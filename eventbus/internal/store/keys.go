@@ -1,5 +1,7 @@
 package store
 
+import "strings"
+
 // DefaultNamespace is the namespace where none is configured.
 const DefaultNamespace = "eventbus"
 
@@ -71,11 +73,12 @@ func groupField(group string) string { return "group|" + group }
 func handlerField(group, handler string) string { return "handler|" + group + "|" + handler }
 
 func (ns keyspace) group(topic string, wire Wire, g Group) Keys {
-	own := ns.topic(topic, "queue:"+g.Name)
-	queue, returns := own, own
+	queue := ns.topic(topic, "queue:"+g.Name)
 	if g.QueueKey != "" {
 		queue = g.QueueKey
-	} else if wire == WireRaw {
+	}
+	returns := queue
+	if g.QueueKey != "" || wire == WireRaw {
 		returns = ns.topic(topic, "returns:"+g.Name)
 	}
 	return Keys{
@@ -89,9 +92,18 @@ func (ns keyspace) group(topic string, wire Wire, g Group) Keys {
 		Retry:        ns.topic(topic, "retry:"+g.Name),
 		Dead:         ns.topic(topic, "dead:"+g.Name),
 		Counts:       ns.topic(topic, "counts:"+g.Name),
-		DelayTimeout: "redisson_delay_queue_timeout:" + queue,
-		DelayOrder:   "redisson_delay_queue:" + queue,
-		DelayChannel: "redisson_delay_queue_channel:" + queue,
+		DelayTimeout: redisson("redisson_delay_queue_timeout", queue),
+		DelayOrder:   redisson("redisson_delay_queue", queue),
+		DelayChannel: redisson("redisson_delay_queue_channel", queue),
 		inflight:     ns.topic(topic, "inflight:"+g.Name+":"),
 	}
+}
+
+// redisson names a key that belongs to a list, as Redisson does it: the list's
+// name becomes the hash tag unless it has one (RedissonObject.prefixName).
+func redisson(prefix, name string) string {
+	if strings.Contains(name, "{") {
+		return prefix + ":" + name
+	}
+	return prefix + ":{" + name + "}"
 }

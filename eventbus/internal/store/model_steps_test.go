@@ -187,7 +187,7 @@ func (m *model) hearBell(t *rapid.T) {
 
 func (m *model) sweep(t *rapid.T) {
 	g := m.group(t)
-	rang, err := m.store.Ring(t.Context(), &g.keys)
+	_, rang, err := m.store.Ring(t.Context(), &g.keys)
 	require.NoError(t, err)
 	require.Equal(t, !g.bell && len(g.queue)+len(g.returns) > 0, rang)
 	g.bell = g.bell || rang

@@ -348,7 +348,7 @@ func (g *side) end(entry string, parts []store.Part) {
 			f := fault{set: store.DeadSet, entry: e}
 			if p.Kind == store.Retry {
 				f.set, f.due = store.RetrySet, p.Delay == 0
-				g.counts["retried"]++
+				g.counts["retry"]++
 			} else {
 				g.counts["dead"]++
 			}

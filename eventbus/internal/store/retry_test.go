@@ -150,7 +150,7 @@ func ringRingsWhereSomethingWaits(b *bed) {
 	b.shared()
 	ring := func() bool {
 		b.Helper()
-		rang, err := b.store.Ring(b.Context(), &b.keys)
+		_, rang, err := b.store.Ring(b.Context(), &b.keys)
 		require.NoError(b, err)
 		return rang
 	}
@@ -171,7 +171,7 @@ func ringMeetsAWrongTypeInAnyPlace(b *bed) {
 	for _, key := range []string{b.keys.Bell, b.keys.Queue, b.keys.Returns} {
 		restore := b.spoil(key)
 		before := b.dump()
-		_, err := b.store.Ring(b.Context(), &b.keys)
+		_, _, err := b.store.Ring(b.Context(), &b.keys)
 		require.ErrorIs(b, err, errs.WrongType)
 		require.Equal(b, before, b.dump())
 		restore()

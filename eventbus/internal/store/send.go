@@ -31,6 +31,9 @@ func (s *Store) Send(ctx context.Context, t *Topic, entries [][]byte) error {
 	}
 	reply, err := s.eval(ctx, "send", keys, args...).Int64Slice()
 	if err != nil {
+		if mayHaveRun(err) {
+			doing += ": no reply came, and the events may have been sent"
+		}
 		return wrap(doing, err)
 	}
 	switch reply[0] {

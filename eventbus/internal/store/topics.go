@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -114,10 +115,17 @@ func (s *Store) IndexTopic(ctx context.Context, topic string) error {
 	return wrap("index topic", s.rdb.SAdd(ctx, s.ns.topics(), topic).Err())
 }
 
-// checkQueueKey refuses a queue key that could never work.
+// checkQueueKey refuses a queue key that could never work, and one that another
+// group has: they would take each other's events.
 func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error {
 	if g.QueueKey == "" {
 		return nil
+	}
+	if strings.HasPrefix(g.QueueKey, string(s.ns)+":{") {
+		return errs.Invalid("queue_key", g.QueueKey, "keys that begin with %q are the bus's own", string(s.ns)+":{")
+	}
+	if err := s.checkQueueKeyIsFree(ctx, topic, g); err != nil {
+		return err
 	}
 	if s.spread && slot(g.QueueKey) != slot(s.ns.config(topic)) {
 		return errs.Invalid("queue_key", g.QueueKey, "on a Cluster it must lie in the slot of its topic; put {%s} into it", topic)
@@ -130,6 +138,28 @@ func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error 
 	}
 	if kind != "none" && kind != "list" {
 		return fmt.Errorf("%w: %w", errs.Invalid("queue_key", g.QueueKey, "it holds a %s; a queue is a list", kind), errs.WrongType)
+	}
+	return nil
+}
+
+func (s *Store) checkQueueKeyIsFree(ctx context.Context, topic string, g Group) error {
+	names, err := s.Topics(ctx)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		t, err := s.Topic(ctx, name)
+		if errors.Is(err, errs.TopicNotFound) || errors.Is(err, errs.TopicDeleting) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		for _, other := range t.Groups {
+			if other.QueueKey == g.QueueKey && (name != topic || other.Name != g.Name) {
+				return errs.Invalid("queue_key", g.QueueKey, "group %q of topic %q has it; two on one list would take each other's events", other.Name, name)
+			}
+		}
 	}
 	return nil
 }
@@ -257,18 +287,6 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 func (s *Store) AddGroup(ctx context.Context, topic string, g Group) error {
 	if err := s.checkQueueKey(ctx, topic, g); err != nil {
 		return fmt.Errorf("add group %q to topic %q: %w", g.Name, topic, err)
-	}
-	if g.QueueKey != "" {
-		t, err := s.Topic(ctx, topic)
-		if err != nil {
-			return fmt.Errorf("add group %q to topic %q: %w", g.Name, topic, err)
-		}
-		for _, other := range t.Groups {
-			if other.QueueKey == g.QueueKey && other.Name != g.Name {
-				return fmt.Errorf("add group %q to topic %q: %w", g.Name, topic,
-					errs.Invalid("queue_key", g.QueueKey, "group %q has it; two groups on one list would take each other's events", other.Name))
-			}
-		}
 	}
 	field := groupField(g.Name)
 	_, err := s.EditTopic(ctx, topic, Edit{Forbid: field, Set: []string{field, g.QueueKey}})

@@ -7,11 +7,12 @@
 --      then for each other entry: its receipt ('' where none was given out),
 --      number of its parts (0: done), and for each part
 --        'back', 'L' or 'R' (end of the list), entry
---        'retry' or 'dead', failure id, delay in ms ('retry' only), meta, entry
+--        'retry', 'later' (put off without an attempt) or 'dead', failure id,
+--        delay in ms (not for 'dead'), meta, entry
 -- Returns {number of entries ended, number of failures dropped at the limit}.
 local simple = tonumber(ARGV[3])
 local ended, back, dead = 0, 0, 0
-local totals = {done = 0, retried = 0, dead = 0}
+local totals = {done = 0, retry = 0, later = 0, dead = 0}
 local c, now
 if #ARGV > 3 + simple then
   -- all keys are read before the first of them is written
@@ -57,13 +58,12 @@ while at <= #ARGV do
         local id = ARGV[at + 1]
         while redis.call('HEXISTS', KEYS[3], id) == 1 do id = id .. '+' end
         redis.call('HSET', KEYS[3], id, string.format('%.0f', now) .. ARGV[at + 3], id .. '|e', ARGV[at + 4])
-        if kind == 'retry' then
-          redis.call('ZADD', KEYS[4], now + tonumber(ARGV[at + 2]), id)
-          totals.retried = totals.retried + 1
-        else
+        totals[kind] = totals[kind] + 1
+        if kind == 'dead' then
           redis.call('ZADD', KEYS[5], now, id)
-          totals.dead = totals.dead + 1
           dead = dead + 1
+        else
+          redis.call('ZADD', KEYS[4], now + tonumber(ARGV[at + 2]), id)
         end
       end
       at = at + 5
