@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"math"
 	"testing"
 	"time"
 
@@ -121,8 +122,13 @@ func (w *world) bury(id string) {
 	entry := wire.Append(nil, &wire.Entry{ID: id, Type: topic, Source: "test", Data: []byte("1")})
 	runs, err := json.Marshal(lease.Runs{Group: eventbus.DefaultGroup, Topics: map[string][]lease.Handle{topic: nil}})
 	require.NoError(w.t, err)
-	require.NoError(w.t, admin.SAdd(ctx, "eventbus:{"+topic+"}:holders:default", "dead-"+id).Err())
-	require.NoError(w.t, admin.HSet(ctx, "eventbus:{"+topic+"}:inflight:default:dead-"+id, "1-1", entry).Err())
+	registered := func(until float64) {
+		w.t.Helper()
+		require.NoError(w.t, admin.ZAdd(ctx, "eventbus:consumers", redis.Z{Score: until, Member: "dead-" + id}).Err())
+	}
+	registered(math.MaxInt32 * 1000.0) // lives until all is there
 	require.NoError(w.t, admin.HSet(ctx, "eventbus:consumers:runs", "dead-"+id, runs).Err())
-	require.NoError(w.t, admin.ZAdd(ctx, "eventbus:consumers", redis.Z{Score: 1, Member: "dead-" + id}).Err())
+	require.NoError(w.t, admin.HSet(ctx, "eventbus:{"+topic+"}:inflight:default:dead-"+id, "1-1", entry).Err())
+	require.NoError(w.t, admin.SAdd(ctx, "eventbus:{"+topic+"}:holders:default", "dead-"+id).Err())
+	registered(1)
 }

@@ -3,6 +3,7 @@ package faults_test
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,13 +16,21 @@ import (
 // Replies are lost again and again while events are claimed and finished under
 // load: calls were executed whose answers nobody saw. After healing nothing
 // remains in flight, every event has been handled, and none twice, since no
-// process has died.
+// process has died. Every third event fails once, so that failures too are
+// recorded and moved while replies are lost.
 func TestLostRepliesLeaveNothingInFlight(t *testing.T) {
 	t.Parallel()
 	const rounds, perRound = 12, 100
 	w := setup(t, redistest.Options{})
 	proxy := redistest.NewProxy(t, w.server.Addr())
-	c := w.consume(proxy.Addr(), eventbus.Config{Concurrency: 8}, w.ledger.handle(2*time.Millisecond))
+	var fails sync.Map // by id, once
+	work := w.ledger.handle(2 * time.Millisecond)
+	c := w.consume(proxy.Addr(), eventbus.Config{Concurrency: 8}, eventbus.HandleFunc(func(ctx context.Context, e *eventbus.Event) error {
+		if _, failed := fails.LoadOrStore(e.ID, true); !failed && e.ID[len(e.ID)-1]%3 == 0 {
+			return eventbus.RetryAfter(10*time.Millisecond, errPlain)
+		}
+		return work(ctx, e)
+	}))
 	var ids []string
 	for range rounds {
 		before := w.ledger.runs()

@@ -119,12 +119,18 @@ func (r *reader) webhook(h *Handler, n *yaml.Node) {
 		_ = w.Close() // it has no connection yet
 		return
 	}
+	// The value is not quoted: a URL's query may hold a secret.
 	var argument *eventbus.ArgumentError
-	at := value(n, "url")
-	if errors.As(err, &argument) && argument.Field != "url" && value(n, "headers") != nil {
-		at = value(n, "headers")
+	switch {
+	case !errors.As(err, &argument):
+		r.wrong(value(n, "url"), "%v", err)
+	case argument.Field == "url":
+		r.wrong(value(n, "url"), "the url is wrong: %s", argument.Reason)
+	case value(n, "headers") != nil:
+		r.wrong(value(n, "headers"), "header %s is wrong: %s", argument.Value, argument.Reason)
+	default:
+		r.wrong(n, "%v", err)
 	}
-	r.wrong(at, "%v", err)
 }
 
 // Webhook makes the handler, which must be of that type.

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// Each way in which the server cannot be used is one line that says where and
+// what; none holds the password.
+func TestUnusableServer(t *testing.T) {
+	b := setup(t)
+	locked := redisFor(t, "--requirepass", "the right one")
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, never answers
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, silent.Close()) })
+	list := []string{"topic", "list"}
+	refused := "redis://u:s3cret@127.0.0.1:1/2"
+	wrong := "redis://:s3cret@" + locked.addr
+	for _, c := range []struct {
+		url, says, where string
+		args             []string
+	}{
+		{refused, "connection refused", "redis://127.0.0.1:1/2", list},
+		{refused, "connection refused", "redis://127.0.0.1:1/2", []string{"send", "orders", "--data", "1"}},
+		{refused, "connection refused", "redis://127.0.0.1:1/2", []string{"bench"}},
+		{refused, "connection refused", "redis://127.0.0.1:1/2", []string{"demo"}},
+		{refused, "connection refused", "redis://127.0.0.1:1/2", []string{"serve", "--http", ""}},
+		{wrong, "the user name or password is wrong", "redis://" + locked.addr, list},
+		{wrong, "the user name or password is wrong", "redis://" + locked.addr, []string{"bench"}},
+		{wrong, "the user name or password is wrong", "redis://" + locked.addr, []string{"serve", "--http", ""}},
+		{"redis://s3cret:@" + locked.addr, "password", "redis://" + locked.addr, list},
+		{"redis://" + locked.addr, "the server demands a password and none was given", "redis://" + locked.addr, list},
+		{"redis://:s3cret@no-such-host.invalid", "no-such-host.invalid", "redis://no-such-host.invalid:6379", list},
+		{"unix://:s3cret@/no/such/socket", "no such file", "unix:///no/such/socket", list},
+		{"redis://:s3cret@127.0.0.1:1,127.0.0.1:2", "connection refused", "redis://127.0.0.1:1,127.0.0.1:2", list},
+		{"redis-sentinel://:s3cret@127.0.0.1:1/0?master=main&sentinel_password=s3cret", "sentinel", "redis-sentinel://127.0.0.1:1/0", list},
+		{"redis://:s3cret@" + silent.Addr().String(), "timeout", "redis://" + silent.Addr().String(), list},
+	} {
+		t.Run(c.args[0]+" "+c.says, func(t *testing.T) {
+			b := setup(t)
+			if c.args[0] == "bench" {
+				b.env = []string{"EVENTBUS_NAMESPACE="}
+			}
+			line := b.fails(1, append(c.args, "--redis", c.url)...)
+			require.Contains(t, line, c.says)
+			require.Contains(t, line, "("+c.where)
+			require.NotContains(t, line, "s3cret")
+		})
+	}
+	b.url = "redis://:the%20right%20one@" + locked.addr
+	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+}
+
+// A server that speaks TLS is believed when its certificate is.
+func TestTLS(t *testing.T) {
+	b := setup(t)
+	cert, key := certificate(t)
+	s := redisFor(t, "--tls-port", "0", "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
+	port, err := freePort()
+	require.NoError(t, err)
+	rdb := redis.NewClient(&redis.Options{Addr: s.addr})
+	require.NoError(t, rdb.ConfigSet(t.Context(), "tls-port", fmt.Sprint(port)).Err())
+	require.NoError(t, rdb.Close())
+	b.url = fmt.Sprintf("rediss://127.0.0.1:%d", port)
+	require.Contains(t, b.fails(1, "topic", "list"), "certificate")
+	b.env = []string{"SSL_CERT_FILE=" + cert}
+	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+	b.env = nil
+	b.url += "?skip_verify=true"
+	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+}
+
+// certificate makes a certificate of 127.0.0.1 that vouches for itself.
+func certificate(t *testing.T) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	require.NoError(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	require.NoError(t, err)
+	dir := t.TempDir()
+	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
+	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+	return certFile, keyFile
+}
+
+// A Redis of any kind serves: by its socket, as a Cluster, through Sentinel.
+func TestKindsOfServers(t *testing.T) {
+	b := setup(t)
+	dir := t.TempDir()
+	socket := redisFor(t, "--unixsocket", dir+"/redis.sock")
+	cluster := redisFor(t, "--cluster-enabled", "yes")
+	makeCluster(t, cluster)
+	for name, url := range map[string]string{
+		"socket":   "unix://" + dir + "/redis.sock",
+		"cluster":  "redis://" + cluster.addr + "," + cluster.addr,
+		"sentinel": "redis-sentinel://" + sentinelFor(t, socket).addr + "/1?master=main",
+	} {
+		b.url = url
+		require.Contains(t, b.ok("topic", "create", "orders"), "created", name)
+		b.ok("send", "orders", "--data", "1")
+		require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0"), `"waiting":1`, name)
+		require.Contains(t, b.ok("topic", "list"), "orders", name)
+		require.Contains(t, b.ok("demo", "--redis", url), "went as told", name)
+		b.ok("topic", "delete", "orders")
+	}
+	b.url = "redis://" + cluster.addr
+	b.fails(1, "topic", "show", "orders")
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The demo ends by itself, with the whole story told.
+func TestDemo(t *testing.T) {
+	b := setup(t)
+	b.url = "redis://127.0.0.1:1" // the environment is not looked at
+	began := time.Now()
+	story := b.ok("demo")
+	require.Less(t, time.Since(began), 15*time.Second)
+	for _, said := range []string{
+		"1. Create two topics", "billing/invoice ran 3 times, mail/confirm ran 3 times", "succeeded on attempt 2",
+		"is dead: the bank does not answer", "130775545883395173", "topic is disabled", "All 9 steps went as told, on embedded",
+	} {
+		require.Contains(t, story, said)
+	}
+	require.False(t, containsControl(strings.ReplaceAll(story, "\n", "")))
+
+	type told struct {
+		Step int
+		Kind string
+		Text string
+	}
+	all := objects[told](b, b.ok("demo", "-o", "json"))
+	require.Equal(t, told{1, "step", "Create two topics; each group of a topic gets every event"}, all[0])
+	require.Equal(t, "end", all[len(all)-1].Kind)
+}
+
+// On a real server it has a namespace of its own, and leaves nothing there.
+func TestDemoLeavesNothing(t *testing.T) {
+	b := setup(t)
+	b.useOwnServer()
+	require.Contains(t, b.ok("demo", "--redis", b.url), "went as told, on "+b.url)
+	require.Empty(t, b.keys("*"))
+}
+
+// useOwnServer gives the test a server that nobody else uses.
+func (b *bed) useOwnServer() {
+	b.t.Helper()
+	s := redisFor(b.t)
+	b.url = s.url()
+	b.rdb.Options().Addr = s.addr // not connected yet
+}
+
+type latency struct {
+	Samples int64
+	P50MS   float64 `json:"p50_ms"`
+	P90MS   float64 `json:"p90_ms"`
+	P99MS   float64 `json:"p99_ms"`
+	MaxMS   float64 `json:"max_ms"`
+}
+
+type rate struct {
+	TookMS    float64 `json:"took_ms"`
+	PerSecond float64 `json:"events_per_second"`
+}
+
+type benchObject struct {
+	Server                                 string
+	Events, Size, Senders, Batch, Repeated int
+	Send                                   struct {
+		rate
+		Call latency
+	}
+	Consume  rate
+	EndToEnd rate `json:"end_to_end"`
+	Pickup   latency
+}
+
+func TestBench(t *testing.T) {
+	b := setup(t)
+	b.useOwnServer()
+	b.env = []string{"EVENTBUS_NAMESPACE="}
+	o := object[benchObject](b, b.ok("bench", "--events", "1001", "--batch", "10", "--size", "50", "--senders", "3", "--samples", "20", "-o", "json"))
+	require.Equal(t, b.url, o.Server)
+	require.Equal(t, 1001, o.Events)
+	require.Zero(t, o.Repeated)
+	require.EqualValues(t, 101, o.Send.Call.Samples)
+	require.EqualValues(t, 20, o.Pickup.Samples)
+	for _, r := range []rate{o.Send.rate, o.Consume, o.EndToEnd} {
+		require.Positive(t, r.TookMS)
+		require.InEpsilon(t, 1001/r.TookMS*1000, r.PerSecond, 0.01)
+	}
+	for _, l := range []latency{o.Send.Call, o.Pickup} {
+		require.Positive(t, l.P50MS)
+		require.LessOrEqual(t, l.P50MS, l.P90MS)
+		require.LessOrEqual(t, l.P90MS, l.P99MS)
+		require.LessOrEqual(t, l.P99MS, l.MaxMS)
+	}
+	require.Empty(t, b.keys("*"), "it leaves nothing")
+
+	table := lines(b.ok("bench", "--events", "10", "--size", "0", "--samples", "1", "--redis", "embedded"))
+	require.Len(t, table, 5)
+	require.Regexp(t, `^MEASURED +EVENTS/S +P50 +P90 +P99 +MAX$`, table[0])
+	require.Regexp(t, `^pickup +- +[0-9.]+ms`, table[4])
+}
+
+// Ctrl-C in the middle is a clean end: code 1, one line, nothing left.
+func TestBenchInterrupted(t *testing.T) {
+	for name, sig := range map[string]os.Signal{"SIGINT": os.Interrupt, "SIGTERM": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			b := setup(t)
+			b.useOwnServer()
+			b.env = []string{"EVENTBUS_NAMESPACE="}
+			p := b.start(nil, "bench", "--events", "10000000")
+			b.eventually("it has begun", func() bool { return len(b.keys("*queue*")) > 0 })
+			p.signal(sig)
+			require.Equal(t, 1, p.wait())
+			said := p.err.rest()
+			require.Len(t, said, 1)
+			require.Contains(t, said[0], "eventbus: interrupted: ")
+			require.Empty(t, b.keys("*"))
+		})
+	}
+}

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+type failureObject struct {
+	ID, State, Topic, Group, Handler, Reason, Error string
+	EventID                                         string `json:"event_id"`
+	Attempts, Size                                  int
+	FailedAt                                        time.Time  `json:"failed_at"`
+	NextAttempt                                     *time.Time `json:"next_attempt"`
+	Event                                           map[string]any
+}
+
+// hostile holds what terminals obey.
+const hostile = "\x1b[31m\x07\u009b2J\r\nnext\u202e"
+
+// fail sends payloads to a handler that rejects them, and waits until all are
+// dead.
+func (b *bed) fail(topic, handler string, payloads ...string) {
+	b.t.Helper()
+	bus := b.run(topic, handler, func(_ context.Context, e *eventbus.Event) error {
+		return eventbus.Reject(errors.New("refused " + string(e.Payload)))
+	})
+	before, err := bus.GroupStats(b.t.Context(), topic)
+	require.NoError(b.t, err)
+	for _, p := range payloads {
+		_, err := bus.Send(b.t.Context(), topic, eventbus.Raw{Payload: []byte(p)})
+		require.NoError(b.t, err)
+	}
+	b.eventually("all are dead", func() bool {
+		now, err := bus.GroupStats(b.t.Context(), topic)
+		require.NoError(b.t, err)
+		return now.Dead >= before.Dead+int64(len(payloads)) && now.Waiting+now.InFlight == 0
+	})
+	require.NoError(b.t, bus.Close())
+}
+
+func numbers(from, to int) []string {
+	var all []string
+	for i := from; i < to; i++ {
+		all = append(all, fmt.Sprint(i))
+	}
+	return all
+}
+
+func TestFailuresListAndShow(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	require.Regexp(t, `^ID +FAILED +HANDLER +EVENT +REASON +ATTEMPTS +NEXT +ERROR\n$`, b.ok("failures", "list", "orders"))
+	require.Empty(t, b.ok("failures", "list", "orders", "-o", "json"))
+	payload := hostile + strings.Repeat("x", 200)
+	b.fail("orders", "mail", payload)
+
+	f := object[failureObject](b, b.ok("failures", "list", "orders", "-o", "json"))
+	require.Equal(t, "dead", f.State)
+	require.Equal(t, "mail", f.Handler)
+	require.Equal(t, "rejected", f.Reason)
+	require.Equal(t, "rejected: refused "+payload, f.Error)
+	require.Equal(t, 1, f.Attempts)
+	require.Nil(t, f.NextAttempt)
+	require.WithinDuration(t, time.Now(), f.FailedAt, time.Minute)
+
+	table := lines(b.ok("failures", "list", "orders"))
+	require.Len(t, table, 2)
+	require.Contains(t, table[1], `refused \x1b[31m\a\u009b2J\r\nnext\u202exxx`)
+	require.False(t, containsControl(table[1]))
+	require.Less(t, len(table[1]), 300, "a long error is cut")
+
+	sheet := b.ok("failures", "show", "orders", f.ID)
+	require.False(t, containsControl(strings.ReplaceAll(sheet, "\n", "")))
+	require.Contains(t, sheet, `Payload       \x1b[31m\a\u009b2J\r\nnext\u202exxx`)
+	require.Equal(t, payload, b.ok("failures", "show", "orders", f.ID, "--payload"))
+	shown := object[failureObject](b, b.ok("failures", "show", "orders", f.ID, "-o", "json"))
+	require.Equal(t, f.EventID, shown.Event["id"])
+	require.Equal(t, "orders", shown.Event["type"])
+
+	require.Contains(t, b.fails(1, "failures", "show", "orders", "nope"), "failure not found; eventbus failures list shows those that exist")
+	require.Contains(t, b.fails(1, "failures", "list", "orders", "--group", "nope"), "the topic has: default")
+	require.Contains(t, b.fails(1, "failures", "list", "nope"), "topic not found")
+}
+
+// Pages of any size, with and without a filter, are the whole list, each
+// failure once.
+func TestFailuresPages(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	const n = 23
+	b.fail("orders", "mail", numbers(0, n)...)
+	b.fail("orders", "bill", "x", "y")
+	whole := objects[failureObject](b, b.ok("failures", "list", "orders", "-o", "json"))
+	require.Len(t, whole, n+2)
+	require.Equal(t, whole, objects[failureObject](b, b.ok("failures", "list", "orders", "-o", "json", "--all")))
+	require.Len(t, lines(b.ok("failures", "list", "orders", "--all")), n+3, "one head")
+
+	for _, c := range []struct {
+		filter []string
+		count  int
+	}{{nil, n + 2}, {[]string{"--handler", "mail"}, n}, {[]string{"--handler", "bill"}, 2}, {[]string{"--before", "0s", "--handler", "mail"}, n}} {
+		var pages []failureObject
+		cursor := []string{}
+		for {
+			r := b.call(nil, append(append([]string{"failures", "list", "orders", "-o", "json", "--limit", "5"}, c.filter...), cursor...)...)
+			require.Equal(t, 0, r.code, r.err)
+			page := objects[failureObject](b, r.out)
+			require.LessOrEqual(t, len(page), 5)
+			pages = append(pages, page...)
+			if r.err == "" {
+				break
+			}
+			require.Len(t, page, 5, "more follow only on a full page")
+			hint := lines(r.err)
+			require.Len(t, hint, 1)
+			next, ok := strings.CutPrefix(hint[0], "there may be more: --cursor ")
+			require.True(t, ok, hint[0])
+			cursor = []string{"--cursor", next}
+		}
+		require.Len(t, pages, c.count)
+		seen := map[string]bool{}
+		for _, f := range pages {
+			require.False(t, seen[f.ID])
+			seen[f.ID] = true
+		}
+	}
+	require.Empty(t, b.ok("failures", "list", "orders", "-o", "json", "--before", "2000-01-01T00:00:00Z"))
+}
+
+func TestFailuresReplayAndDiscard(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.fail("orders", "mail", numbers(0, 10)...)
+	b.fail("orders", "bill", "x", "y")
+	all := objects[failureObject](b, b.ok("failures", "list", "orders", "-o", "json", "--handler", "mail"))
+
+	require.Equal(t, "replayed 2\n", b.ok("failures", "replay", "orders", all[0].ID, all[1].ID, all[0].ID))
+	r := b.call(nil, "failures", "discard", "orders", all[0].ID, all[2].ID)
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "discarded 1\n", r.out)
+	require.Contains(t, b.oneLine(r.err), "1 of 2 ids: failure not found")
+	require.Contains(t, b.fails(1, "failures", "replay", "orders", all[0].ID), "1 of 1 ids: failure not found")
+	require.Equal(t, `{"topic":"orders","group":"default","discarded":2}`+"\n", b.ok("failures", "discard", "orders", "--handler", "bill", "-o", "json"))
+	require.Equal(t, "discarded 0\n", b.ok("failures", "discard", "orders", "--before", "2000-01-01T00:00:00Z"))
+	require.Equal(t, "discarded 0\n", b.ok("failures", "discard", "orders", "--all", "--state", "retry", "--yes"))
+	require.Equal(t, `{"topic":"orders","group":"default","replayed":7}`+"\n", b.ok("failures", "replay", "orders", "--all", "-o", "json"))
+	require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0"), `"waiting":9,"in_flight":0,"delayed":0,"retry":0,"dead":0`)
+
+	// what was replayed comes to the handler with its bytes
+	events := make(chan string, 10)
+	b.run("orders", "mail", func(_ context.Context, e *eventbus.Event) error {
+		events <- string(e.Payload)
+		return nil
+	})
+	got := map[string]bool{}
+	for range 9 {
+		got[within(b, events, "a replayed event")] = true
+	}
+	require.Len(t, got, 9)
+	require.Contains(t, b.fails(1, "failures", "replay", "nope", "--all"), "topic not found")
+}
+
+func TestFailuresDiscardAll(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.fail("orders", "mail", numbers(0, 3)...)
+	require.Contains(t, b.fails(2, "failures", "discard", "orders", "--all"), "say --yes if that is meant")
+	require.Equal(t, "discarded 3\n", b.ok("failures", "discard", "orders", "--all", "--yes"))
+}
+
+func TestStats(t *testing.T) {
+	b := setup(t)
+	require.Empty(t, b.ok("stats", "-o", "json"))
+	b.ok("topic", "create", "orders")
+	b.ok("topic", "update", "orders", "--add-group", "mail")
+	b.ok("topic", "create", "other")
+	b.okIn("1\n2\n3\n", "send", "orders", "--lines")
+	b.fail("orders", "bill", "4", "5")
+
+	type stats struct {
+		Topic, Group               string
+		Enabled                    bool
+		Waiting, Dead, Sent, Died  int64
+		OldestMS                   int64    `json:"oldest_ms"`
+		SentPerSecond              *float64 `json:"sent_per_second"`
+		DonePerSecond, FailedPerSe *float64
+	}
+	all := objects[stats](b, b.ok("stats", "-o", "json", "--interval", "0"))
+	require.Len(t, all, 3)
+	require.Equal(t, "orders", all[0].Topic)
+	require.Equal(t, "default", all[0].Group)
+	require.EqualValues(t, 5, all[0].Dead)
+	require.EqualValues(t, 5, all[0].Died)
+	require.Nil(t, all[0].SentPerSecond)
+	require.Equal(t, "mail", all[1].Group)
+	require.EqualValues(t, 5, all[1].Waiting)
+	require.Positive(t, all[1].OldestMS)
+	require.Equal(t, "other", all[2].Topic)
+
+	one := object[stats](b, b.ok("stats", "orders", "-o", "json", "--group", "mail", "--interval", "100ms"))
+	require.NotNil(t, one.SentPerSecond)
+	require.Zero(t, *one.SentPerSecond)
+	table := lines(b.ok("stats", "--interval", "0"))
+	require.Len(t, table, 4)
+	require.Regexp(t, `^TOPIC +GROUP +STATE +WAITING +IN FLIGHT +DELAYED +RETRY +DEAD +OLDEST +SENT/S +DONE/S +FAILED/S$`, table[0])
+	require.Regexp(t, `^orders +default +on +0 +0 +0 +0 +5 +- +- +- +-$`, table[1])
+	require.Contains(t, b.fails(1, "stats", "nope"), "topic not found")
+	require.Contains(t, b.fails(1, "stats", "orders", "--group", "nope"), "group not found")
+	require.Empty(t, b.ok("stats", "-o", "json", "--interval", "0", "--group", "nope"))
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+type handlerObject struct {
+	Topic, Group, ID string
+	Settings         *struct {
+		Enabled         bool
+		TimeoutMS       int64 `json:"timeout_ms"`
+		MaxAttempts     int   `json:"max_attempts"`
+		RetryInitialMS  int64 `json:"retry_initial_ms"`
+		RetryMaxMS      int64 `json:"retry_max_ms"`
+		Concurrency     int
+		BreakerFailures int   `json:"breaker_failures"`
+		BreakerOpenMS   int64 `json:"breaker_open_ms"`
+	}
+	Changed   map[string]any
+	Consumers []string
+}
+
+func TestHandlerLife(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	require.Contains(t, b.fails(1, "handler", "show", "orders", "mail"), "known are: none")
+	require.Contains(t, b.fails(1, "handler", "list", "nope"), "topic not found")
+
+	b.run("orders", "mail", func(context.Context, *eventbus.Event) error { return nil }, eventbus.HandleConfig{
+		Timeout: 3 * time.Second, Retry: eventbus.RetryPolicy{MaxAttempts: 4, Initial: 2 * time.Second, Max: time.Minute},
+		Breaker: eventbus.BreakerConfig{Failures: 5, Open: time.Minute},
+	})
+	show := func() handlerObject {
+		return object[handlerObject](b, b.ok("handler", "show", "orders", "mail", "-o", "json"))
+	}
+	h := show()
+	require.Equal(t, "orders", h.Topic)
+	require.Equal(t, "default", h.Group)
+	require.Len(t, h.Consumers, 1)
+	require.Empty(t, h.Changed)
+	require.EqualValues(t, 3000, h.Settings.TimeoutMS)
+	require.True(t, h.Settings.Enabled)
+	table := lines(b.ok("handler", "list", "orders"))
+	require.Len(t, table, 2)
+	require.Regexp(t, `^mail +on +3s +4 +2s..1m +- +5/1m +1 +-$`, table[1])
+
+	require.Equal(t, "updated handler mail of topic orders in group default\n",
+		b.ok("handler", "update", "orders", "mail", "--timeout", "1500ms", "--max-attempts", "1", "--concurrency", "2"))
+	require.Equal(t, "disabled handler mail of topic orders in group default\n", b.ok("handler", "disable", "orders", "mail"))
+	b.eventually("the running process applies it", func() bool {
+		h = show()
+		return h.Settings.TimeoutMS == 1500 && !h.Settings.Enabled
+	})
+	require.Equal(t, map[string]any{"enabled": false, "timeout_ms": 1500.0, "max_attempts": 1.0, "concurrency": 2.0}, h.Changed)
+	require.Regexp(t, `(?m)^mail +off +1.5s +1 +none +2 +5/1m +1 +off timeout=1.5s max-attempts=1 concurrency=2$`, b.ok("handler", "list", "orders"))
+	sheet := b.ok("handler", "show", "orders", "mail")
+	require.Regexp(t, `(?m)^State +off$`, sheet)
+	require.Regexp(t, `(?m)^Consumer +[0-9a-f-]{36}$`, sheet)
+
+	require.Equal(t, `{"topic":"orders","group":"default","handler":"mail","action":"enabled"}`+"\n", b.ok("handler", "enable", "orders", "mail", "-o", "json"))
+	require.Equal(t, "reset handler mail of topic orders in group default\n", b.ok("handler", "reset", "orders", "mail"))
+	b.eventually("what the code says holds again", func() bool {
+		h = show()
+		return h.Settings.TimeoutMS == 3000 && h.Settings.Enabled && len(h.Changed) == 0
+	})
+
+	// before any process runs it
+	b.ok("handler", "update", "orders", "later", "--breaker-failures", "3")
+	require.Regexp(t, `(?m)^later +- +- +- +- +- +- +0 +breaker-failures=3$`, b.ok("handler", "list", "orders"))
+	require.Contains(t, b.ok("handler", "show", "orders", "later"), "none runs it")
+	require.Contains(t, b.fails(1, "handler", "update", "orders", "mail", "--timeout", "1s", "--group", "nope"), "group not found")
+	require.Contains(t, b.fails(1, "handler", "update", "orders", "mail", "--timeout", "1s", "--if-revision", "99"), "settings changed meanwhile")
+}
+
+func TestConsumers(t *testing.T) {
+	b := setup(t)
+	require.Empty(t, b.ok("consumers", "-o", "json"))
+	b.ok("topic", "create", "orders")
+	b.run("orders", "mail", func(context.Context, *eventbus.Event) error { return nil })
+	type consumer struct {
+		ID, Group, Host  string
+		PID              int
+		Started, Expires time.Time
+		Expired          bool
+		Handlers         []struct{ Topic, ID string }
+	}
+	c := object[consumer](b, b.ok("consumers", "-o", "json"))
+	require.Equal(t, "default", c.Group)
+	require.Positive(t, c.PID)
+	require.False(t, c.Expired)
+	require.WithinDuration(t, time.Now(), c.Started, time.Minute)
+	require.Equal(t, []struct{ Topic, ID string }{{"orders", "mail"}}, c.Handlers)
+	table := lines(b.ok("consumers"))
+	require.Len(t, table, 2)
+	require.Regexp(t, `^CONSUMER +GROUP +HOST +PID +STARTED +LEASE UNTIL +RUNS$`, table[0])
+	require.Contains(t, table[1], "orders mail")
+	require.Len(t, lines(b.ok("consumers", "--group", "other")), 1)
+}

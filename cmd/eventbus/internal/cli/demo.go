@@ -1,0 +1,82 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/demo"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/redisurl"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
+)
+
+func (a *app) demo() *cobra.Command {
+	return &cobra.Command{
+		Use: "demo", Args: args(), Short: "Tell the whole story of the bus on an embedded server, and end",
+		Long: `Tell the whole story of the bus: topics, two groups, a retry, a dead failure and
+its replay, a topic that is switched off. Each step checks what it says; when all
+are true, the exit code is 0.
+
+It runs on a server inside the process, or on the one that the flag --redis names,
+there in a namespace of its own that is removed at the end. The environment and
+the settings file are not looked at.`,
+		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if a.flags.set.Changed("namespace") || a.flags.set.Changed("group") {
+				return wrongUsage("demo has a namespace and groups of its own; leave out --namespace and --group")
+			}
+			if !a.flags.set.Changed("redis") {
+				a.flags.redis = redisurl.Embedded
+			}
+			target, err := redisurl.Parse(a.flags.redis)
+			if err != nil {
+				return wrongUsage("--redis: %w", err)
+			}
+			a.where = target.String()
+			r, err := reach(target)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, r.close()) }()
+			t := &teller{out: a.out}
+			if err := demo.Run(c.Context(), r.rdb, t); err != nil {
+				return errors.Join(err, a.out.Flush())
+			}
+			return t.end(target)
+		},
+	}
+}
+
+// teller writes the story as it happens.
+type teller struct {
+	out  *show.Printer
+	step int
+	err  error // the first of writing
+}
+
+// told is one sentence of the story.
+type told struct {
+	Step int    `json:"step"`
+	Kind string `json:"kind"` // step, fact or end
+	Text string `json:"text"`
+}
+
+func (t *teller) Step(text string) {
+	t.step++
+	t.say("step", text, "%d. %s", t.step, text)
+}
+
+func (t *teller) Fact(text string) { t.say("fact", text, "   %s", text) }
+
+func (t *teller) say(kind, text, format string, args ...any) {
+	err := errors.Join(t.out.Say(told{t.step, kind, text}, format, args...), t.out.Flush())
+	if t.err == nil {
+		t.err = err
+	}
+}
+
+func (t *teller) end(target redisurl.Target) error {
+	text := fmt.Sprintf("All %d steps went as told, on %s", t.step, target)
+	t.say("end", text, "%s", text)
+	return t.err
+}

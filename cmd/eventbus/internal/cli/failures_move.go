@@ -1,0 +1,170 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// filterFlags say which failures to replay or discard.
+type filterFlags struct {
+	state, handler string
+	before         time.Time
+	all            bool
+}
+
+func (f *filterFlags) register(c *cobra.Command) {
+	stateFlag(c, &f.state)
+	c.Flags().StringVar(&f.handler, "handler", "", "those of one handler")
+	c.Flags().Var((*timeValue)(&f.before), "before", "those that failed last before this time: RFC 3339, or how long ago, such as 24h")
+	c.Flags().BoolVar(&f.all, "all", false, "all of them")
+}
+
+func (f *filterFlags) filter(c *cobra.Command, ids []string) (eventbus.FailureFilter, error) {
+	picks := f.handler != "" || !f.before.IsZero() || f.all
+	switch {
+	case len(ids) > 0 && (picks || c.Flags().Changed("state")):
+		return eventbus.FailureFilter{}, wrongUsage("ids go with none of --handler, --before, --all and --state")
+	case len(ids) == 0 && !picks:
+		return eventbus.FailureFilter{}, wrongUsage("nothing says which: give ids, or --handler, --before or --all; see %s --help", c.CommandPath())
+	case f.all && (f.handler != "" || !f.before.IsZero()):
+		return eventbus.FailureFilter{}, wrongUsage("--all goes with neither --handler nor --before, which pick fewer")
+	}
+	if len(ids) > 0 {
+		ids = slices.Clone(ids)
+		slices.Sort(ids)
+		return eventbus.FailureFilter{IDs: slices.Compact(ids)}, nil
+	}
+	return eventbus.FailureFilter{State: eventbus.FailureState(f.state), Handler: f.handler, Before: f.before, All: f.all}, nil
+}
+
+// moved is the answer of replay and discard.
+type moved struct {
+	Topic     string `json:"topic"`
+	Group     string `json:"group"`
+	Replayed  *int64 `json:"replayed,omitempty"`
+	Discarded *int64 `json:"discarded,omitempty"`
+}
+
+func (a *app) failuresReplay() *cobra.Command {
+	var f filterFlags
+	c := &cobra.Command{
+		Use: "replay TOPIC [ID…]", Args: args("TOPIC", "[ID…]"), Short: "Run failures again: by id, handler, time, or all",
+		Long: `Move failures back to the queue, addressed to their handler and with fresh
+attempts: by id, or those that have failed up to now and that the flags pick.
+What fails again meanwhile is not picked again. An end half way loses nothing.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			filter, err := f.filter(c, args[1:])
+			if err != nil {
+				return err
+			}
+			return a.with(func(s *session) error {
+				n, err := a.move(c.Context(), s, args[0], filter, "replayed", s.bus.Failures().Replay,
+					func(t eventbus.Stats) int64 { return t.Replayed })
+				if err != nil && n == 0 {
+					return err
+				}
+				return errors.Join(err, a.out.Say(moved{Topic: args[0], Group: s.group, Replayed: &n}, "replayed %d", n))
+			})
+		},
+	}
+	f.register(c)
+	return c
+}
+
+func (a *app) failuresDiscard() *cobra.Command {
+	var f filterFlags
+	var yes bool
+	c := &cobra.Command{
+		Use: "discard TOPIC [ID…]", Args: args("TOPIC", "[ID…]"), Short: "Remove failures for good: by id, handler, time, or all",
+		Long: `Remove failures for good: by id, or those that have failed up to now and that
+the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			filter, err := f.filter(c, args[1:])
+			if err != nil {
+				return err
+			}
+			interactive := isTerminal(a.env.Stdin) && isTerminal(a.env.Stderr)
+			if f.all && !yes && !interactive {
+				return wrongUsage("discard --all removes failures for good and cannot ask here; say --yes if that is meant")
+			}
+			return a.with(func(s *session) error {
+				if f.all && !yes {
+					if err := a.confirm(c.Context(), s, args[0], filter.State); err != nil {
+						return err
+					}
+				}
+				n, err := a.move(c.Context(), s, args[0], filter, "discarded", s.bus.Failures().Discard,
+					func(t eventbus.Stats) int64 { return t.Discarded })
+				if err != nil && n == 0 {
+					return err
+				}
+				return errors.Join(err, a.out.Say(moved{Topic: args[0], Group: s.group, Discarded: &n}, "discarded %d", n))
+			})
+		},
+	}
+	f.register(c)
+	c.Flags().BoolVar(&yes, "yes", false, "with --all: do not ask")
+	return c
+}
+
+// confirm asks on the terminal.
+func (a *app) confirm(ctx context.Context, s *session, topic string, state eventbus.FailureState) error {
+	count, err := s.bus.Failures().Count(ctx, topic)
+	if err != nil {
+		return err
+	}
+	n := count.Dead
+	if state == eventbus.Retrying {
+		n = count.Retrying
+	}
+	fmt.Fprintf(a.env.Stderr, "Discard all %d failures in state %s of topic %s, group %s, for good? [y/N] ", n, state, topic, s.group)
+	answer := make(chan string, 1)
+	go func() {
+		line, _ := bufio.NewReader(a.env.Stdin).ReadString('\n') // an end is no consent
+		answer <- strings.ToLower(strings.TrimSpace(line))
+	}()
+	select {
+	case text := <-answer:
+		if text == "y" || text == "yes" {
+			return nil
+		}
+		return errors.New("not confirmed: nothing was discarded")
+	case <-ctx.Done():
+		return fmt.Errorf("nothing was discarded: %w", ctx.Err())
+	}
+}
+
+// move replays or discards, and tells on a terminal how far it has come.
+func (a *app) move(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, verb string,
+	do func(ctx context.Context, topic string, filter eventbus.FailureFilter) (int64, error), total func(eventbus.Stats) int64,
+) (int64, error) {
+	p := a.progress()
+	if p != nil {
+		before, err := s.bus.GroupStats(ctx, topic)
+		if err != nil {
+			return 0, err
+		}
+		p.every(ctx, func(ctx context.Context) string {
+			now, err := s.bus.GroupStats(ctx, topic)
+			if err != nil {
+				return ""
+			}
+			return fmt.Sprintf("%s %d", verb, total(now)-total(before))
+		})
+	}
+	n, err := do(ctx, topic, filter)
+	p.end()
+	if missing := int64(len(filter.IDs)) - n; err == nil && missing > 0 {
+		err = fmt.Errorf("%d of %d ids: %w", missing, len(filter.IDs), eventbus.ErrFailureNotFound)
+	}
+	return n, err
+}

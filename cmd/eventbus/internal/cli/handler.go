@@ -1,0 +1,114 @@
+package cli
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+func (a *app) handler() *cobra.Command {
+	c := &cobra.Command{
+		Use: "handler", Short: "Show, change and switch the group's handlers, in all processes that run them",
+		Long: `Show, change and switch the handlers of the group, in all processes that run
+them. What is set here goes before what the processes' own code or settings file
+says, is kept in Redis, and holds within a second.`,
+	}
+	a.group(c,
+		a.handlerList(), a.handlerShow(), a.handlerUpdate(),
+		a.handlerSwitch("enable", "Switch a handler on", "enabled", (*eventbus.Handlers).Enable),
+		a.handlerSwitch("disable", "Switch a handler off: its share of each event waits", "disabled", (*eventbus.Handlers).Disable),
+		a.handlerSwitch("reset", "Remove all that was set at run time", "reset", (*eventbus.Handlers).Reset),
+	)
+	return c
+}
+
+func (a *app) handlerList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list TOPIC", Args: args("TOPIC"), Short: "List a topic's handlers: those that run somewhere, and those that were changed",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(func(s *session) error {
+				all, err := s.bus.Handlers().List(c.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				views := make([]handlerView, len(all))
+				for i, h := range all {
+					views[i] = viewHandler(h)
+				}
+				return show.List(a.out, true, handlerColumns, views)
+			})
+		},
+	}
+}
+
+func (a *app) handlerShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show TOPIC HANDLER", Args: args("TOPIC", "HANDLER"), Short: "Show a handler's settings and the processes that run it",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(func(s *session) error {
+				h, err := s.bus.Handlers().Get(c.Context(), args[0], args[1])
+				if err != nil {
+					return err
+				}
+				v := viewHandler(h)
+				return a.out.Sheet(v, v.sheet())
+			})
+		},
+	}
+}
+
+// handlerFlags are the settings of a handler.
+type handlerFlags struct {
+	timeout, retryInitial, retryMax, breakerOpen            time.Duration
+	maxAttempts, concurrency, maxAbandoned, breakerFailures int
+}
+
+func (f *handlerFlags) register(set *pflag.FlagSet) {
+	set.DurationVar(&f.timeout, "timeout", 0, "how long one run may take, such as 5s")
+	set.IntVar(&f.maxAttempts, "max-attempts", 0, "how many runs there are before the failure is dead; 1 for no retry")
+	set.DurationVar(&f.retryInitial, "retry-initial", 0, "upper bound of the delay before the first retry")
+	set.DurationVar(&f.retryMax, "retry-max", 0, "greatest upper bound of a delay before a retry")
+	set.IntVar(&f.concurrency, "concurrency", 0, "how many runs at once in one process; 0 for no limit")
+	set.IntVar(&f.maxAbandoned, "max-abandoned", 0, "how many runs that ignored their timeout may go on before no more are begun")
+	set.IntVar(&f.breakerFailures, "breaker-failures", 0, "how many failures in a row open the breaker; 0 for no breaker")
+	set.DurationVar(&f.breakerOpen, "breaker-open", 0, "how long the breaker stays open")
+}
+
+func (a *app) handlerUpdate() *cobra.Command {
+	var f handlerFlags
+	var revision int64
+	c := &cobra.Command{
+		Use: "update TOPIC HANDLER", Args: args("TOPIC", "HANDLER"), Short: "Change settings of a handler: those whose flags are given",
+		RunE: func(c *cobra.Command, args []string) error {
+			var u eventbus.HandlerUpdate
+			var some bool
+			given(c.Flags(), "timeout", &u.Timeout, &f.timeout, &some)
+			given(c.Flags(), "max-attempts", &u.MaxAttempts, &f.maxAttempts, &some)
+			given(c.Flags(), "retry-initial", &u.RetryInitial, &f.retryInitial, &some)
+			given(c.Flags(), "retry-max", &u.RetryMax, &f.retryMax, &some)
+			given(c.Flags(), "concurrency", &u.Concurrency, &f.concurrency, &some)
+			given(c.Flags(), "max-abandoned", &u.MaxAbandoned, &f.maxAbandoned, &some)
+			given(c.Flags(), "breaker-failures", &u.BreakerFailures, &f.breakerFailures, &some)
+			given(c.Flags(), "breaker-open", &u.BreakerOpen, &f.breakerOpen, &some)
+			if !some {
+				return wrongUsage("nothing to change; see %s --help for the settings", c.CommandPath())
+			}
+			u.IfRevision = revision
+			return a.with(func(s *session) error {
+				revision, err := s.bus.Handlers().Update(c.Context(), args[0], args[1], u)
+				if err != nil {
+					return err
+				}
+				return a.out.Say(done{Topic: args[0], Group: s.group, Handler: args[1], Action: "updated", Revision: revision},
+					"updated handler %s of topic %s in group %s", args[1], args[0], s.group)
+			})
+		},
+	}
+	f.register(c.Flags())
+	c.Flags().Int64Var(&revision, "if-revision", 0, "change it only if the topic is at this revision; 0 for any")
+	return c
+}

@@ -1,0 +1,202 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// sending is one call of send.
+type sending struct {
+	data, file, id, contentType string
+	headers                     []string
+	lines                       bool
+	maxPayload                  int
+
+	topic    string
+	implicit bool             // stdin is read though nothing said so
+	message  eventbus.Message // what all events of the call have
+}
+
+// sent is the answer for one event.
+type sent struct {
+	Topic string `json:"topic"`
+	ID    string `json:"id"`
+}
+
+func (a *app) send() *cobra.Command {
+	var s sending
+	c := &cobra.Command{
+		Use: "send TOPIC [-]", Args: args("TOPIC", "[-]"), Short: "Send one event, or one for each line",
+		Long: `Send one event whose payload is --data, the content of --file, or what stands on
+stdin, byte for byte; and print its id. JSON is sent as JSON, anything else as
+bytes of type application/octet-stream, unless --content-type says otherwise.
+
+Stdin is read for "-", for --file -, and where neither --data nor --file is given
+and stdin is a pipe or a file.
+
+With --lines each line is the payload of one event, an empty line an empty one;
+the line's end ("\n" or "\r\n") is not part of it. Lines are sent in batches of up
+to 500, and as they come: a slow source is not waited for.`,
+		Example: `  eventbus send orders --data '{"id":1}'
+  eventbus send orders --lines --file orders.ndjson`,
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := s.check(c, args); err != nil {
+				return err
+			}
+			return a.with(func(bus *session) error {
+				in, err := a.source(c, &s)
+				if err != nil {
+					return err
+				}
+				defer in.Close() // only read from
+				if s.lines {
+					return a.sendLines(c.Context(), bus, &s, in)
+				}
+				return a.sendOne(c.Context(), bus, &s, in)
+			}, func(cfg *eventbus.Config) { cfg.MaxPayload = s.maxPayload })
+		},
+	}
+	f := c.Flags()
+	f.StringVar(&s.data, "data", "", "the payload")
+	f.StringVar(&s.file, "file", "", "the file that holds the payload, or the lines; - for stdin")
+	f.BoolVar(&s.lines, "lines", false, "send each line as one event")
+	f.StringVar(&s.id, "id", "", "the event's id (default a new UUIDv7)")
+	f.StringArrayVar(&s.headers, "header", nil, "a header NAME=VALUE; may be given again and again")
+	f.StringVar(&s.contentType, "content-type", "", "media type of the payload")
+	f.IntVar(&s.maxPayload, "max-payload", eventbus.DefaultMaxPayload, "greatest payload in bytes")
+	return c
+}
+
+// check looks at what can be judged without a server.
+func (s *sending) check(c *cobra.Command, args []string) error {
+	s.topic = args[0]
+	given := 0
+	for _, name := range []string{"data", "file"} {
+		if c.Flags().Changed(name) {
+			given++
+		}
+	}
+	if len(args) > 1 {
+		if len(args) > 2 || args[1] != "-" {
+			return wrongUsage("after the topic only - is right, for stdin; a payload goes with --data, a file with --file")
+		}
+		s.file = "-"
+		given++
+	}
+	switch {
+	case given > 1:
+		return wrongUsage("--data, --file and - do not go together; one is right")
+	case c.Flags().Changed("file") && s.file == "":
+		return wrongUsage("--file is empty; give a path, or - for stdin")
+	case s.lines && s.id != "":
+		return wrongUsage("--id goes with one event, not with --lines")
+	case c.Flags().Changed("id") && s.id == "":
+		return wrongUsage("--id is empty; leave it out for a new one")
+	case s.maxPayload < 1 || s.maxPayload > eventbus.MaxPayloadLimit:
+		return wrongUsage("--max-payload is %d; from 1 to %d is right", s.maxPayload, eventbus.MaxPayloadLimit)
+	}
+	s.message.ID = s.id
+	for _, h := range s.headers {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok {
+			return wrongUsage("--header is %q; NAME=VALUE is right", h)
+		}
+		if s.message.Headers == nil {
+			s.message.Headers = map[string]string{}
+		}
+		if _, twice := s.message.Headers[name]; twice {
+			return wrongUsage("--header %s is given twice; once is right", name)
+		}
+		s.message.Headers[name] = value
+	}
+	return nil
+}
+
+// source opens what the payload is read from.
+func (a *app) source(c *cobra.Command, s *sending) (io.ReadCloser, error) {
+	switch {
+	case c.Flags().Changed("data"):
+		return io.NopCloser(strings.NewReader(s.data)), nil
+	case s.file == "-":
+		return io.NopCloser(a.env.Stdin), nil
+	case s.file == "" && !piped(a.env.Stdin):
+		return nil, wrongUsage("nothing to send: give --data TEXT, --file FILE, or - for stdin")
+	case s.file == "":
+		s.implicit = true
+		return io.NopCloser(a.env.Stdin), nil
+	}
+	f, err := os.Open(s.file)
+	if err != nil {
+		return nil, fmt.Errorf("read payload: %w", err)
+	}
+	return f, nil
+}
+
+// piped tells that a stream has content of its own: not a terminal, and not the
+// null device that services and jobs have for stdin.
+func piped(stream io.Reader) bool {
+	f, ok := stream.(*os.File)
+	if !ok {
+		return true
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice == 0
+}
+
+func (a *app) sendOne(ctx context.Context, bus *session, s *sending, in io.Reader) error {
+	payload, err := readAll(ctx, io.LimitReader(in, int64(s.maxPayload)+1))
+	if err != nil {
+		return fmt.Errorf("read payload: %w", err)
+	}
+	if len(payload) == 0 && s.implicit {
+		return wrongUsage("nothing to send: stdin is empty; an empty payload is sent by --data ''")
+	}
+	if len(payload) > s.maxPayload {
+		return fmt.Errorf("send to topic %q: %w: the payload has more than %d bytes", s.topic, eventbus.ErrPayloadTooLarge, s.maxPayload)
+	}
+	m := s.message
+	m.Value = eventbus.Raw{Payload: payload, ContentType: s.contentType}
+	ids, err := bus.bus.SendBatch(ctx, s.topic, []eventbus.Message{m})
+	if err != nil {
+		return err
+	}
+	return a.answer(s.topic, ids)
+}
+
+// answer prints ids: one a line.
+func (a *app) answer(topic string, ids []string) error {
+	for _, id := range ids {
+		if err := a.out.Say(sent{Topic: topic, ID: id}, "%s", id); err != nil {
+			return err
+		}
+	}
+	return a.out.Flush()
+}
+
+// readAll reads to the end, or until ctx ends: a read from a terminal or a pipe
+// cannot be broken off, and is left behind then.
+func readAll(ctx context.Context, in io.Reader) ([]byte, error) {
+	type result struct {
+		text []byte
+		err  error
+	}
+	done := make(chan result, 1)
+	go func() {
+		text, err := io.ReadAll(in)
+		done <- result{text, err}
+	}()
+	select {
+	case r := <-done:
+		return r.text, r.err
+	case <-ctx.Done():
+		return nil, errors.Join(errors.New("nothing was sent"), ctx.Err())
+	}
+}

@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/serve"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/settings"
+)
+
+const serveLong = `Run the bus with the handlers of the settings file (--config), and the HTTP side
+with /healthz beside it. When events are taken, one line "ready" goes to stderr.
+
+The file is checked as a whole before anything begins. Topics that it names are
+made where they are missing; of those that exist, the settings that the file
+states are changed where they differ, and the others stay as they are. Relative
+paths in it are relative to the working directory. Handlers of type log write to
+stdout.
+
+The HTTP side listens on ` + settings.DefaultListen + ` unless http.listen or --http says
+otherwise; "" there means none.
+
+SIGTERM and Ctrl-C stop softly: no more events are taken, and running handlers
+may end, for up to stop_timeout (30s). A second signal stops hard: their contexts
+end, and their events run again elsewhere. A third ends the process at once.
+
+With --redis embedded a Redis runs inside the process. Its URL is printed to
+stderr, and nothing in it outlives the process.`
+
+const serveExample = `  # settings.yaml
+  redis: redis://127.0.0.1:6379/0     # or embedded
+  namespace: eventbus
+  group: default
+  concurrency: 64
+  stop_timeout: 30s
+  http: {listen: 127.0.0.1:8080}
+  topics:
+    - name: orders
+      delivery: at_least_once         # or at_most_once
+      wire: cloudevents               # or raw
+      queue_key: ""                   # an existing list's key
+      max_waiting: 0                  # 0: no limit
+      concurrency: 0                  # 0: no limit
+      dead_limit: 1000000             # -1: no limit
+      dead_age: 2160h                 # -1: no limit
+      handlers:
+        - {id: archive, type: file, path: out.ndjson}
+        - {id: print, type: log}
+        - id: notify
+          type: webhook
+          url: http://127.0.0.1:9999/hook
+          headers: {Authorization: Bearer secret}
+          timeout: 10s
+          concurrency: 0              # 0: no limit
+          max_abandoned: 16
+          retry: {max_attempts: 10, initial: 1s, max: 5m}
+          breaker: {failures: 5, open: 30s}
+
+  eventbus serve --config settings.yaml`
+
+// serveFlags are those of serve alone.
+type serveFlags struct {
+	listen    string
+	setListen bool
+	level     slog.Level
+	logJSON   bool
+}
+
+func (a *app) serve() *cobra.Command {
+	var f serveFlags
+	var level, format string
+	c := &cobra.Command{
+		Use: "serve", Args: args(), Short: "Run the bus with the handlers of the settings file",
+		Long: serveLong, Example: serveExample,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if f.level.UnmarshalText([]byte(level)) != nil {
+				return wrongUsage("--log-level is %q; debug, info, warn or error is right", level)
+			}
+			if format != "text" && format != "json" {
+				return wrongUsage("--log-format is %q; text or json is right", format)
+			}
+			f.logJSON = format == "json"
+			f.setListen = c.Flags().Changed("http")
+			if err := settings.CheckListen(f.listen); err != nil {
+				return wrongUsage("--http: %w", err)
+			}
+			return a.runServe(c.Context(), f)
+		},
+	}
+	c.Flags().StringVar(&f.listen, "http", "", `where the HTTP side listens, HOST:PORT; "" for none (default what the file says, or `+settings.DefaultListen+")")
+	c.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
+	c.Flags().StringVar(&format, "log-format", "text", "text or json")
+	return c
+}
+
+func (a *app) runServe(ctx context.Context, f serveFlags) (err error) {
+	hard, done := secondSignal(ctx)
+	defer done()
+	c, err := a.choose()
+	if err != nil {
+		return err
+	}
+	r, err := reach(c.target)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if r.embedded != nil {
+		fmt.Fprintf(a.env.Stderr, "embedded Redis: nothing in it outlives this process; other commands reach it with --redis %s\n", r.embedded.URL())
+	}
+	listen := c.file.HTTP.Listen
+	if f.setListen {
+		listen = f.listen
+	}
+	options := &slog.HandlerOptions{Level: f.level}
+	var handler slog.Handler = slog.NewTextHandler(a.env.Stderr, options)
+	if f.logJSON {
+		handler = slog.NewJSONHandler(a.env.Stderr, options)
+	}
+	return serve.Run(ctx, hard, serve.Config{
+		File: c.file, Bus: c.config, Redis: r.rdb, Listen: listen,
+		Log: slog.New(handler), Stdout: a.env.Stdout,
+		Ready: func() { fmt.Fprintln(a.env.Stderr, "ready") },
+	})
+}
+
+// secondSignal returns a context that ends when the process is told to stop for
+// the second time. The first time ends ctx; the third, nothing catches.
+func secondSignal(ctx context.Context) (hard context.Context, done func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	hard, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	over := make(chan struct{})
+	go func() {
+		defer signal.Stop(signals)
+		for range 2 {
+			select {
+			case <-signals:
+			case <-over:
+				return
+			}
+		}
+		cancel()
+	}()
+	return hard, func() { close(over); cancel() }
+}

@@ -1,0 +1,40 @@
+package cli
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// topicSwitch is a command that does one thing to a topic.
+func (a *app) topicSwitch(use, short, action string, do func(t *eventbus.Topics, ctx context.Context, topic string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " TOPIC", Args: args("TOPIC"), Short: short,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(func(s *session) error {
+				if err := do(s.bus.Topics(), c.Context(), args[0]); err != nil {
+					return err
+				}
+				return a.out.Say(done{Topic: args[0], Action: action}, "%s topic %s", action, args[0])
+			})
+		},
+	}
+}
+
+// handlerSwitch is a command that does one thing to a handler.
+func (a *app) handlerSwitch(use, short, action string, do func(h *eventbus.Handlers, ctx context.Context, topic, handler string) error) *cobra.Command {
+	return &cobra.Command{
+		Use: use + " TOPIC HANDLER", Args: args("TOPIC", "HANDLER"), Short: short,
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(func(s *session) error {
+				if err := do(s.bus.Handlers(), c.Context(), args[0], args[1]); err != nil {
+					return err
+				}
+				return a.out.Say(done{Topic: args[0], Group: s.group, Handler: args[1], Action: action},
+					"%s handler %s of topic %s in group %s", action, args[1], args[0], s.group)
+			})
+		},
+	}
+}

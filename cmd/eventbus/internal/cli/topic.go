@@ -1,0 +1,199 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+func (a *app) topic() *cobra.Command {
+	c := &cobra.Command{Use: "topic", Short: "Make, change, show and switch topics"}
+	a.group(c,
+		a.topicCreate(), a.topicUpdate(), a.topicDelete(), a.topicList(), a.topicShow(),
+		a.topicSwitch("enable", "Switch a topic on", "enabled", (*eventbus.Topics).Enable),
+		a.topicSwitch("disable", "Switch a topic off: no send succeeds, nothing is handed out, what waits stays", "disabled", (*eventbus.Topics).Disable),
+	)
+	return c
+}
+
+// topicFlags are the settings of a topic as create and update take them.
+type topicFlags struct {
+	set         *pflag.FlagSet
+	delivery    string
+	maxWaiting  int64
+	concurrency int
+	deadLimit   int64
+	deadAge     time.Duration
+}
+
+func (f *topicFlags) register(set *pflag.FlagSet) {
+	f.set = set
+	set.StringVar(&f.delivery, "delivery", "", "at_least_once (the default) or at_most_once")
+	set.Int64Var(&f.maxWaiting, "max-waiting", 0, "how many events may wait in a group before sending fails; 0 for no limit")
+	set.IntVar(&f.concurrency, "concurrency", 0, "how many of the topic's events one process handles at once; 0 for no limit")
+	set.Var((*limitValue)(&f.deadLimit), "dead-limit", "how many dead failures a group keeps; -1 for no limit (default 1000000)")
+	set.Var((*ageValue)(&f.deadAge), "dead-age", "how long a group keeps dead failures, such as 720h; -1 for no limit (default 2160h)")
+}
+
+func (a *app) topicCreate() *cobra.Command {
+	var f topicFlags
+	var wire, queueKey string
+	var disabled bool
+	c := &cobra.Command{
+		Use: "create TOPIC", Args: args("TOPIC"), Short: "Make a topic that the group gets the events of",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(func(s *session) error {
+				cfg := eventbus.TopicConfig{
+					Delivery: eventbus.Delivery(f.delivery), Wire: eventbus.Wire(wire), MaxWaiting: f.maxWaiting,
+					Concurrency: f.concurrency, DeadLimit: f.deadLimit, DeadAge: f.deadAge, Disabled: disabled,
+					Groups: []eventbus.GroupConfig{{Name: s.group, QueueKey: queueKey}},
+				}
+				if err := s.bus.Topics().Create(c.Context(), args[0], cfg); err != nil {
+					return err
+				}
+				return a.out.Say(done{Topic: args[0], Group: s.group, Action: "created"}, "created topic %s with group %s", args[0], s.group)
+			})
+		},
+	}
+	f.register(c.Flags())
+	c.Flags().StringVar(&wire, "wire", "", "cloudevents (the default) or raw: the payload alone, for consumers that expect that")
+	c.Flags().StringVar(&queueKey, "queue-key", "", "an existing list that is the group's queue")
+	c.Flags().BoolVar(&disabled, "disabled", false, "make it switched off")
+	return c
+}
+
+func (a *app) topicUpdate() *cobra.Command {
+	var f topicFlags
+	var revision int64
+	var add, queueKey, remove string
+	c := &cobra.Command{
+		Use: "update TOPIC", Args: args("TOPIC"), Short: "Change settings of a topic: those whose flags are given",
+		Long: `Change settings of a topic: those whose flags are given. Its wire stays as it was made.
+
+A group that is added gets what is sent from then on; one that is removed goes
+with all that it holds.`,
+		RunE: func(c *cobra.Command, args []string) error {
+			u, changes := f.update()
+			u.IfRevision = revision
+			if c.Flags().Changed("queue-key") && add == "" {
+				return wrongUsage("--queue-key goes with --add-group")
+			}
+			if !changes && add == "" && remove == "" {
+				return wrongUsage("nothing to change; see %s --help for the settings", c.CommandPath())
+			}
+			if revision != 0 && !changes {
+				return wrongUsage("--if-revision goes with a setting to change")
+			}
+			return a.with(func(s *session) error {
+				answer := done{Topic: args[0], Action: "updated"}
+				if changes {
+					var err error
+					if answer.Revision, err = s.bus.Topics().Update(c.Context(), args[0], u); err != nil {
+						return err
+					}
+				}
+				if add != "" {
+					if err := s.bus.Topics().AddGroup(c.Context(), args[0], eventbus.GroupConfig{Name: add, QueueKey: queueKey}); err != nil {
+						return err
+					}
+				}
+				if remove != "" {
+					if err := s.bus.Topics().RemoveGroup(c.Context(), args[0], remove); err != nil {
+						return err
+					}
+				}
+				return a.out.Say(answer, "updated topic %s", args[0])
+			})
+		},
+	}
+	f.register(c.Flags())
+	c.Flags().Int64Var(&revision, "if-revision", 0, "change settings only if the topic is at this revision; 0 for any")
+	c.Flags().StringVar(&add, "add-group", "", "add a group")
+	c.Flags().StringVar(&queueKey, "queue-key", "", "with --add-group: an existing list that is its queue")
+	c.Flags().StringVar(&remove, "remove-group", "", "remove a group with all that it holds")
+	return c
+}
+
+// update holds the settings whose flags were given.
+func (f *topicFlags) update() (u eventbus.TopicUpdate, some bool) {
+	delivery := eventbus.Delivery(f.delivery)
+	given(f.set, "delivery", &u.Delivery, &delivery, &some)
+	given(f.set, "max-waiting", &u.MaxWaiting, &f.maxWaiting, &some)
+	given(f.set, "concurrency", &u.Concurrency, &f.concurrency, &some)
+	given(f.set, "dead-limit", &u.DeadLimit, &f.deadLimit, &some)
+	given(f.set, "dead-age", &u.DeadAge, &f.deadAge, &some)
+	return u, some
+}
+
+// given points to at the value of a flag that was given.
+func given[T any](set *pflag.FlagSet, name string, to **T, value *T, some *bool) {
+	if set.Changed(name) {
+		*to, *some = value, true
+	}
+}
+
+func (a *app) topicDelete() *cobra.Command {
+	return &cobra.Command{
+		Use: "delete TOPIC", Args: args("TOPIC"), Short: "Delete a topic with all that it holds, waiting, in flight and failed",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(func(s *session) error {
+				if err := s.bus.Topics().Delete(c.Context(), args[0]); err != nil {
+					return err
+				}
+				return a.out.Say(done{Topic: args[0], Action: "deleted"}, "deleted topic %s", args[0])
+			})
+		},
+	}
+}
+
+func (a *app) topicList() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Args: args(), Short: "List the topics",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.with(func(s *session) error {
+				names, err := s.bus.Topics().List(c.Context())
+				if err != nil {
+					return err
+				}
+				var views []topicView
+				var bad []error
+				for _, name := range names {
+					t, err := s.bus.Topics().Get(c.Context(), name)
+					switch {
+					case errors.Is(err, eventbus.ErrTopicNotFound):
+						continue // deleted meanwhile
+					case errors.Is(err, eventbus.ErrTopicDeleting):
+						bad = append(bad, err) // told after the list of the others
+						continue
+					case err != nil:
+						return err
+					}
+					views = append(views, viewTopic(t))
+				}
+				return errors.Join(append([]error{show.List(a.out, true, topicColumns, views)}, bad...)...)
+			})
+		},
+	}
+}
+
+func (a *app) topicShow() *cobra.Command {
+	return &cobra.Command{
+		Use: "show TOPIC", Args: args("TOPIC"), Short: "Show a topic's settings and groups",
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.with(func(s *session) error {
+				t, err := s.bus.Topics().Get(c.Context(), args[0])
+				if err != nil {
+					return fmt.Errorf("show topic: %w", err)
+				}
+				v := viewTopic(t)
+				return a.out.Sheet(v, v.sheet())
+			})
+		},
+	}
+}

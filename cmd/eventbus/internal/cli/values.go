@@ -1,0 +1,78 @@
+package cli
+
+import (
+	"errors"
+	"strconv"
+	"time"
+)
+
+// ageValue is a duration, or -1 for no limit.
+type ageValue time.Duration
+
+func (v *ageValue) Type() string { return "duration" }
+
+func (v *ageValue) String() string {
+	if *v == 0 {
+		return "" // so that help shows no default of its own
+	}
+	return time.Duration(*v).String()
+}
+
+func (v *ageValue) Set(text string) error {
+	if text == "-1" {
+		*v = -1
+		return nil
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		return errors.New("a duration such as 720h is right, or -1 for no limit")
+	}
+	*v = ageValue(d)
+	return nil
+}
+
+// limitValue is a number above zero, or -1 for no limit.
+type limitValue int64
+
+func (v *limitValue) Type() string { return "number" }
+
+func (v *limitValue) String() string {
+	if *v == 0 {
+		return "" // as above
+	}
+	return strconv.FormatInt(int64(*v), 10)
+}
+
+func (v *limitValue) Set(text string) error {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n != -1 && n < 1 {
+		return errors.New("a number above zero is right, or -1 for no limit")
+	}
+	*v = limitValue(n)
+	return nil
+}
+
+// timeValue is a moment: a time as RFC 3339 has it, or how long ago it was.
+type timeValue time.Time
+
+func (v *timeValue) Type() string { return "time" }
+
+func (v *timeValue) String() string {
+	if t := time.Time(*v); !t.IsZero() {
+		return t.Format(time.RFC3339)
+	}
+	return ""
+}
+
+func (v *timeValue) Set(text string) error {
+	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
+		*v = timeValue(time.Now().Add(-ago))
+		return nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return errors.New("a time such as 2026-01-31T12:00:00Z is right, or how long ago it was, such as 24h")
+	}
+	*v = timeValue(t)
+	return nil
+}

@@ -1,0 +1,67 @@
+// Package scratch gives a command a namespace of its own on somebody's Redis,
+// and takes away everything that it left there.
+package scratch
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Namespace returns a name that nobody else has, with a prefix that tells whose
+// it is.
+func Namespace(prefix string) string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails, as its documentation says
+	return prefix + "-" + hex.EncodeToString(b)
+}
+
+const (
+	// cleanTimeout bounds the whole of Clean.
+	cleanTimeout = 30 * time.Second
+	scanCount    = 1000
+)
+
+// Clean removes every key of the namespace. It walks over all keys of the
+// server, in small steps that hold up nobody, and asks for no more than the
+// prefix: how the bus names its keys is the bus's own business. It goes on when
+// ctx has ended.
+func Clean(ctx context.Context, rdb redis.UniversalClient, namespace string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
+	defer cancel()
+	clean := func(ctx context.Context, node redis.Cmdable) error { return remove(ctx, node, rdb, namespace+":*") }
+	var err error
+	if c, ok := rdb.(*redis.ClusterClient); ok {
+		err = c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return clean(ctx, node) })
+	} else {
+		err = clean(ctx, rdb)
+	}
+	if err != nil {
+		return fmt.Errorf("remove the keys %s:* (they may be removed by hand): %w", namespace, err)
+	}
+	return nil
+}
+
+func remove(ctx context.Context, node, all redis.Cmdable, pattern string) error {
+	var failed []error
+	for cursor := uint64(0); ; {
+		keys, next, err := node.Scan(ctx, cursor, pattern, scanCount).Result()
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			// one by one: on a Cluster they lie in different slots
+			if err := all.Unlink(ctx, key).Err(); err != nil {
+				failed = append(failed, err)
+			}
+		}
+		if cursor = next; cursor == 0 {
+			return errors.Join(failed...)
+		}
+	}
+}

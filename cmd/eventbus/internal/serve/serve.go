@@ -1,0 +1,211 @@
+// Package serve runs a bus with the handlers of the settings file, and the HTTP
+// side beside it, until it is told to stop.
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/settings"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// Config is what Run works with.
+type Config struct {
+	File   *settings.File
+	Bus    eventbus.Config // namespace and group
+	Redis  redis.UniversalClient
+	Listen string // of the HTTP side; "" for none
+	Log    *slog.Logger
+	Stdout io.Writer // of handlers of type log
+	Ready  func()    // called once events are taken
+}
+
+const (
+	// hardGrace is how long handlers may go on after a hard stop.
+	hardGrace = 3 * time.Second
+	// httpGrace is how long answers under way may take at the end.
+	httpGrace = 2 * time.Second
+)
+
+// ErrAbandoned says that after a hard stop a handler did not return. What it
+// handled runs again elsewhere, once this process's lease has run out.
+var ErrAbandoned = errors.New("stopped hard while handlers ran on; their events run again elsewhere")
+
+// Run serves until soft ends: then no more events are taken, running handlers
+// end, and it returns nil. When hard ends as well, the handlers' contexts end,
+// and what they did not finish is run again without costing an attempt.
+//
+// Before the first event is taken, everything is checked and opened: files,
+// addresses, Redis; then the topics of the file are made or changed.
+func Run(soft, hard context.Context, cfg Config) error {
+	s := &server{cfg: cfg}
+	if err := s.open(hard); err != nil {
+		return errors.Join(err, s.close())
+	}
+	err := s.run(soft, hard)
+	if errors.Is(err, ErrAbandoned) {
+		return err // closing would wait for the handlers
+	}
+	return errors.Join(err, s.close())
+}
+
+type server struct {
+	cfg      Config
+	handlers *handlerSet
+	bus      *eventbus.Bus
+	listener net.Listener
+}
+
+// open makes the handlers and the bus, and listens.
+func (s *server) open(hard context.Context) error {
+	f := s.cfg.File
+	var err error
+	if s.handlers, err = newHandlerSet(f, s.cfg.Stdout); err != nil {
+		return err
+	}
+	cfg := s.cfg.Bus
+	cfg.Concurrency, cfg.StopTimeout = f.Concurrency, f.StopTimeout
+	cfg.Logger, cfg.OnReady = s.cfg.Log, s.cfg.Ready
+	cfg.Middleware = []eventbus.Middleware{stopHard(hard)}
+	if s.bus, err = eventbus.New(s.cfg.Redis, cfg); err != nil {
+		return err
+	}
+	if err := s.handlers.register(s.bus); err != nil {
+		return err
+	}
+	if s.cfg.Listen == "" {
+		return nil
+	}
+	if s.listener, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+		return f.AtHTTP(fmt.Errorf("start the HTTP side: %w; choose another address with --http or http.listen, or \"\" for none", err))
+	}
+	return nil
+}
+
+func (s *server) close() error {
+	var errs []error
+	if s.bus != nil {
+		errs = append(errs, s.bus.Close())
+	}
+	if s.listener != nil {
+		// the HTTP server may have closed it already
+		if err := s.listener.Close(); !errors.Is(err, net.ErrClosed) {
+			errs = append(errs, err)
+		}
+	}
+	if s.handlers != nil {
+		errs = append(errs, s.handlers.close())
+	}
+	return errors.Join(errs...)
+}
+
+func (s *server) run(soft, hard context.Context) error {
+	ctx, cancel := context.WithCancel(soft)
+	defer cancel()
+	served := make(chan error, 1)
+	stopHTTP := s.serveHTTP(served)
+	// The HTTP side answers until the bus has stopped.
+	defer stopHTTP()
+
+	ran := make(chan error, 1)
+	go func() { ran <- s.runBus(ctx) }()
+	var failed error
+	select {
+	case err := <-ran:
+		return stopped(soft, err)
+	case <-soft.Done():
+	case failed = <-served:
+		failed = fmt.Errorf("the HTTP side ended: %w", failed)
+		cancel()
+	}
+	select {
+	case err := <-ran:
+		return errors.Join(failed, stopped(ctx, err))
+	case <-hard.Done():
+	}
+	s.cfg.Log.Warn("stopping hard: contexts of running handlers end")
+	timer := time.NewTimer(hardGrace)
+	defer timer.Stop()
+	select {
+	case err := <-ran:
+		return errors.Join(failed, stopped(ctx, err))
+	case <-timer.C:
+		return errors.Join(failed, ErrAbandoned)
+	}
+}
+
+// stopped is nil for the error of a start that was broken off by a stop.
+func stopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (s *server) runBus(ctx context.Context) error {
+	if err := s.bus.Ready(ctx); err != nil {
+		return err
+	}
+	t := topics{file: s.cfg.File, bus: s.bus, group: group(s.cfg.Bus), log: s.cfg.Log}
+	for i := range s.cfg.File.Topics {
+		if err := t.apply(ctx, &s.cfg.File.Topics[i]); err != nil {
+			return err
+		}
+	}
+	s.cfg.Log.Info("serving", "group", t.group, "topics", len(s.cfg.File.Topics), "handlers", s.handlers.count(), "http", s.address())
+	if s.handlers.count() == 0 {
+		s.cfg.Log.Warn("the settings name no handler: nothing is consumed")
+		s.cfg.Ready()
+		<-ctx.Done()
+		return nil
+	}
+	return s.bus.Run(ctx)
+}
+
+func group(cfg eventbus.Config) string {
+	if cfg.Group == "" {
+		return eventbus.DefaultGroup
+	}
+	return cfg.Group
+}
+
+func (s *server) address() string {
+	if s.listener == nil {
+		return "none"
+	}
+	return "http://" + s.listener.Addr().String()
+}
+
+// serveHTTP answers on the listener; its failure goes to failed. The function
+// that it returns ends it.
+func (s *server) serveHTTP(failed chan<- error) (stop func()) {
+	if s.listener == nil {
+		return func() {}
+	}
+	h := admin.NewServer(admin.NewHTTP(s.bus), s.cfg.Log)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := h.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	}()
+	return func() {
+		ctx, cancel := context.WithTimeout(context.Background(), httpGrace)
+		defer cancel()
+		if h.Shutdown(ctx) != nil {
+			_ = h.Close() // who is still being answered has had its time
+		}
+		<-done
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestTopicLife(t *testing.T) {
+	b := setup(t)
+	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+	require.Regexp(t, `^TOPIC +STATE +DELIVERY`, b.ok("topic", "list"))
+
+	require.Equal(t, "created topic orders with group default\n", b.ok("topic", "create", "orders"))
+	require.Equal(t, `{"topic":"a/b","group":"billing","action":"created"}`+"\n",
+		b.ok("topic", "create", "a/b", "-o", "json", "--group", "billing", "--delivery", "at_most_once", "--wire", "raw",
+			"--max-waiting", "10", "--concurrency", "2", "--dead-limit", "-1", "--dead-age", "48h", "--queue-key", "list of b", "--disabled"))
+	require.Contains(t, b.fails(1, "topic", "create", "orders"), "topic already exists ("+b.url+", namespace "+b.namespace+"); eventbus topic update changes it")
+
+	type topic map[string]any
+	all := objects[topic](b, b.ok("topic", "list", "-o", "json"))
+	require.Len(t, all, 2)
+	require.NotEmpty(t, all[0]["created"])
+	delete(all[0], "created")
+	require.Equal(t, topic{
+		"name": "a/b", "enabled": false, "delivery": "at_most_once", "wire": "raw", "max_waiting": 10.0, "concurrency": 2.0,
+		"dead_limit": -1.0, "dead_age_ms": 172_800_000.0, "revision": 1.0,
+		"groups": []any{map[string]any{"name": "billing", "queue_key": "list of b"}},
+	}, all[0])
+	table := lines(b.ok("topic", "list"))
+	require.Len(t, table, 3)
+	require.Regexp(t, `^a/b +off +at_most_once +raw +10 +2 +- +48h +billing=list of b$`, table[1])
+	require.Regexp(t, `^orders +on +at_least_once +cloudevents +- +- +1000000 +2160h +default$`, table[2])
+
+	require.Equal(t, "updated topic orders\n", b.ok("topic", "update", "orders", "--max-waiting", "5", "--dead-age", "-1"))
+	require.Equal(t, "updated topic orders\n", b.ok("topic", "update", "orders", "--add-group", "mail", "--queue-key", "mails"))
+	require.Equal(t, `{"topic":"orders","action":"updated","revision":4}`+"\n",
+		b.ok("topic", "update", "orders", "--concurrency", "7", "--if-revision", "3", "-o", "json"))
+	require.Contains(t, b.fails(1, "topic", "update", "orders", "--concurrency", "8", "--if-revision", "3"), "settings changed meanwhile")
+	sheet := b.ok("topic", "show", "orders")
+	require.Regexp(t, `(?m)^Max waiting +5$`, sheet)
+	require.Regexp(t, `(?m)^Concurrency +7$`, sheet)
+	require.Regexp(t, `(?m)^Dead age +-$`, sheet)
+	require.Regexp(t, `(?m)^Group +mail  queue key mails$`, sheet)
+	b.ok("topic", "update", "orders", "--remove-group", "mail")
+	require.NotContains(t, b.ok("topic", "show", "orders"), "mail")
+
+	require.Equal(t, "disabled topic orders\n", b.ok("topic", "disable", "orders"))
+	require.Contains(t, b.fails(1, "send", "orders", "--data", "1"), "topic is disabled; eventbus topic enable switches it on")
+	require.Equal(t, "enabled topic orders\n", b.ok("topic", "enable", "orders"))
+	b.ok("send", "orders", "--data", "1")
+
+	require.Equal(t, "deleted topic orders\n", b.ok("topic", "delete", "orders"))
+	require.Contains(t, b.fails(1, "topic", "show", "orders"), "topic not found")
+	require.Contains(t, b.fails(1, "topic", "delete", "orders"), "topic not found")
+	require.Contains(t, b.fails(1, "topic", "enable", "orders"), "eventbus topic create makes one")
+	b.ok("topic", "delete", "a/b")
+	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+}
