@@ -249,7 +249,7 @@ func (b *Bus) Health(ctx context.Context) error {
 	if consumer == nil || isClosed(ended) || !consumer.Started() {
 		return b.store.Ping(ctx)
 	}
-	if err, since := b.link.Err(); err != nil {
+	if since, err := b.link.Err(); err != nil {
 		return fmt.Errorf("for %v: %w", time.Since(since).Round(time.Second), err)
 	}
 	if silent := time.Since(consumer.Beat()); silent > silentAfter {

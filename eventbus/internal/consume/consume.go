@@ -191,7 +191,7 @@ const (
 )
 
 func (c *Consumer) finishGrace() time.Duration {
-	if err, _ := c.cfg.Link.Err(); err != nil {
+	if _, err := c.cfg.Link.Err(); err != nil {
 		return writeGraceDown
 	}
 	return writeGrace

@@ -85,7 +85,7 @@ func TestPanicsAreFailures(t *testing.T) {
 		"error":        {func() error { panic(errOnPurpose) }, errOnPurpose.Error()},
 		"outcome":      {func() error { panic(eventbus.Snooze(time.Hour)) }, "snoozed"},
 		"number":       {func() error { panic(42) }, "42"},
-		"nil map":      {func() error { var m map[string]int; m["a"] = 1; return nil }, "nil map"},
+		"nil map":      {func() error { unmade()["a"] = 1; return nil }, "nil map"},
 		"nil pointer":  {func() error { var e *eventbus.Event; _ = e.ID; return nil }, "nil pointer"},
 		"out of range": {func() error { s := []int{}; i := 3; _ = s[i]; return nil }, "out of range"},
 		"bad error":    {func() error { var e *nilError; return e }, "nil pointer"},
@@ -282,3 +282,6 @@ func TestOnlyWhatFailedRunsAgain(t *testing.T) {
 	}
 	require.Len(t, w.failures(topic, eventbus.Dead), events*handlers/2)
 }
+
+// unmade returns a map that cannot be written to.
+func unmade() map[string]int { return nil }

@@ -97,10 +97,10 @@ func (l *Link) Up() {
 }
 
 // Err returns why the link is down, and since when; nil while it works.
-func (l *Link) Err() (error, time.Time) {
+func (l *Link) Err() (since time.Time, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.err, l.since
+	return l.since, l.err
 }
 
 // Wait returns nil once the link works, or ctx's error.

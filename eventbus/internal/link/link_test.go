@@ -59,7 +59,7 @@ func TestWaitReturnsWhenTheLinkWorks(t *testing.T) {
 		}
 		synctest.Wait()
 		require.Empty(t, waiting)
-		err, since := l.Err()
+		since, err := l.Err()
 		require.ErrorIs(t, err, errOne)
 		require.Equal(t, began, since)
 
@@ -67,7 +67,7 @@ func TestWaitReturnsWhenTheLinkWorks(t *testing.T) {
 		l.Down(errTwo)
 		synctest.Wait()
 		require.Empty(t, waiting, "a second failure releases nobody")
-		err, since = l.Err()
+		since, err = l.Err()
 		require.ErrorIs(t, err, errTwo)
 		require.Equal(t, began, since, "it is down since the first")
 
@@ -77,7 +77,7 @@ func TestWaitReturnsWhenTheLinkWorks(t *testing.T) {
 		for range 100 {
 			require.NoError(t, <-waiting)
 		}
-		err, _ = l.Err()
+		_, err = l.Err()
 		require.NoError(t, err)
 	})
 }

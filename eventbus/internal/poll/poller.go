@@ -209,7 +209,7 @@ func (p *Poller) Run(ctx context.Context) {
 
 // link waits until Redis serves, or the poller stops.
 func (p *Poller) link(ctx context.Context) error {
-	if err, _ := p.cfg.Link.Err(); err == nil {
+	if _, err := p.cfg.Link.Err(); err == nil {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)

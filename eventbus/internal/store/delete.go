@@ -57,7 +57,7 @@ func (s *Store) RemoveGroup(ctx context.Context, topic, group string) error {
 		remove = append(remove, handlerField(group, handler))
 	}
 	if _, err := s.EditTopic(ctx, topic, Edit{Require: remove[0], Remove: remove}); err != nil {
-		return fmt.Errorf("%s: %w", doing, as(err, missingField, errs.GroupNotFound))
+		return fmt.Errorf("%s: %w", doing, as(err, errMissingField, errs.GroupNotFound))
 	}
 	if err := s.unlinkGroup(ctx, t, g); err != nil {
 		return fmt.Errorf("%s: %w", doing, err)

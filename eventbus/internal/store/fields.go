@@ -9,8 +9,8 @@ import (
 // What EditTopic says of the fields that an edit required or forbade; callers
 // turn it into what the field stands for.
 var (
-	missingField = errors.New("a required field is missing")
-	fieldExists  = errors.New("a field exists already")
+	errMissingField = errors.New("a required field is missing")
+	errFieldExists  = errors.New("a field exists already")
 )
 
 // as replaces one sentinel in an error by another.

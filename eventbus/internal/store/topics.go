@@ -276,9 +276,9 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 	case -2:
 		err = fmt.Errorf("%w: revision %d was demanded, %d stands there; read it again", errs.Conflict, e.IfRevision, revision)
 	case -3:
-		err = missingField
+		err = errMissingField
 	default:
-		err = fieldExists
+		err = errFieldExists
 	}
 	return revision, fmt.Errorf("%s: %w", doing, err)
 }
@@ -290,7 +290,7 @@ func (s *Store) AddGroup(ctx context.Context, topic string, g Group) error {
 	}
 	field := groupField(g.Name)
 	_, err := s.EditTopic(ctx, topic, Edit{Forbid: field, Set: []string{field, g.QueueKey}})
-	return as(err, fieldExists, errs.GroupExists)
+	return as(err, errFieldExists, errs.GroupExists)
 }
 
 // SetHandler stores, or with "" removes, what was set for a handler at run time.
@@ -302,7 +302,7 @@ func (s *Store) SetHandler(ctx context.Context, topic, group, handler, settings 
 		e.Set = []string{handlerField(group, handler), settings}
 	}
 	revision, err := s.EditTopic(ctx, topic, e)
-	return revision, as(err, missingField, errs.GroupNotFound)
+	return revision, as(err, errMissingField, errs.GroupNotFound)
 }
 
 // announce tells all processes that a topic's settings have changed: the
