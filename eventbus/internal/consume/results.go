@@ -119,7 +119,7 @@ func (it *item) part(kind store.PartKind, e wire.Entry, reason record.Reason, te
 }
 
 func failure(kind store.PartKind, e wire.Entry, reason record.Reason, text string, delay time.Duration, newID func() string) store.Part {
-	if e.Failure == "" {
+	if !isFailureID(e.Failure) {
 		e.Failure = newID()
 	}
 	meta := record.Failure{
@@ -127,6 +127,22 @@ func failure(kind store.PartKind, e wire.Entry, reason record.Reason, text strin
 		Attempts: e.Attempt, Deliveries: e.Deliveries, FirstAt: e.FailedAt,
 	}
 	return store.Part{Kind: kind, ID: e.Failure, Meta: meta.Marshal(), Entry: wire.Append(nil, &e), Delay: min(delay, maxDelay)}
+}
+
+// isFailureID tells whether an id may be that of a failure. It comes back with
+// the entry, and others who write to the queue can put anything in its place: one
+// with a "|" could name another failure's field in Redis.
+func isFailureID(id string) bool {
+	const longest = 100
+	if id == "" || len(id) > longest {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if c != '-' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+			return false
+		}
+	}
+	return true
 }
 
 // maxDelay caps what a handler may ask for: ten years. Scores stay far below
