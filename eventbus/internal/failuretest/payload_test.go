@@ -166,7 +166,7 @@ func TestPayloadLimitIsExact(t *testing.T) {
 func TestGreatestPayload(t *testing.T) {
 	t.Parallel()
 	w := setup(t)
-	text := bytes.Repeat([]byte("x"), eventbus.MaxPayloadLimit)
+	text := bytes.Repeat([]byte("x"), greatest)
 	text[0], text[len(text)-1] = '"', '"'
 	sender := w.newBus(eventbus.Config{MaxPayload: eventbus.MaxPayloadLimit})
 	same := make(chan bool, 10)
@@ -178,7 +178,7 @@ func TestGreatestPayload(t *testing.T) {
 		}
 		return nil
 	}, once())
-	_, err := sender.Send(t.Context(), topic, eventbus.Raw{Payload: append(text, 'x')})
+	_, err := sender.Send(t.Context(), topic, eventbus.Raw{Payload: make([]byte, eventbus.MaxPayloadLimit+1)})
 	require.ErrorIs(t, err, eventbus.ErrPayloadTooLarge)
 	_, err = sender.Send(t.Context(), topic, eventbus.Raw{Payload: text})
 	require.NoError(t, err)
@@ -194,7 +194,7 @@ func TestGreatestPayload(t *testing.T) {
 	require.True(t, <-same, "the payload has changed")
 	require.EqualValues(t, 1, w.idle(topic).Done)
 
-	_, err = sender.SendBatch(t.Context(), topic, []eventbus.Message{{Value: eventbus.Raw{Payload: text}}, {Value: 1}})
+	_, err = sender.SendBatch(t.Context(), topic, []eventbus.Message{{Value: eventbus.Raw{Payload: make([]byte, eventbus.MaxPayloadLimit)}}, {Value: 1}})
 	require.ErrorIs(t, err, eventbus.ErrPayloadTooLarge, "64 MiB in all is the bound of a batch")
 	_, err = sender.Send(t.Context(), topic, "small")
 	require.NoError(t, err)
