@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -228,6 +229,31 @@ func TestServeHealth(t *testing.T) {
 	p.stopped(syscall.SIGTERM)
 }
 
+// A stop ends the process also while Redis is away, and while it does not answer
+// at the start.
+func TestServeStopsWithoutRedis(t *testing.T) {
+	b := setup(t)
+	s := redisFor(t)
+	b.url = s.url()
+	p := b.serving("topics: [{name: orders, handlers: [{id: print, type: log}]}]")
+	s.stop()
+	p.err.until("redis does not serve the bus")
+	p.stopped(syscall.SIGTERM)
+
+	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, never answers
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, silent.Close()) })
+	b.url = "redis://" + silent.Addr().String()
+	p = b.start(nil, "serve", "--http", "")
+	conn, err := silent.Accept()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	began := time.Now()
+	p.stopped(syscall.SIGTERM)
+	require.Less(t, time.Since(began), 4*time.Second)
+	require.Empty(t, p.err.rest())
+}
+
 // The first signal waits for the handler that runs; the second ends its context,
 // and the event is there for the next process, with no attempt used up.
 func TestServeStopsHard(t *testing.T) {
@@ -241,7 +267,7 @@ func TestServeStopsHard(t *testing.T) {
 		ended <- struct{}{}
 	}))
 	t.Cleanup(hook.Close)
-	config := `topics: [{name: orders, handlers: [{id: post, type: webhook, url: "` + hook.URL + `", timeout: 1h}]}]`
+	config := `topics: [{name: orders, handlers: [{id: post, type: webhook, url: "` + hook.URL + `", timeout: 1h, retry: {max_attempts: 1}}]}]`
 	p := b.serving(config, "--log-level", "debug")
 	id := strings.TrimSpace(b.ok("send", "orders", "--data", "1"))
 	within(b, called, "the webhook's call")

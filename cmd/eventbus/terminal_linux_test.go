@@ -136,6 +136,10 @@ func TestOnATerminal(t *testing.T) {
 	require.NotContains(t, term.shown(), "\x1b[31m")
 
 	term = b.terminal()
+	require.Equal(t, 0, b.startOn(term, "failures", "replay", "orders", "--all")())
+	b.eventually("the answer", func() bool { return strings.Contains(term.shown(), "replayed 1") })
+
+	term = b.terminal()
 	wait := b.startOn(term, "send", "orders", "--lines", "-")
 	_, err := term.master.WriteString("1\n")
 	require.NoError(t, err)
