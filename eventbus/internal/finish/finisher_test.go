@@ -283,7 +283,7 @@ func TestAddBlocksWhileTooMuchIsPending(t *testing.T) {
 		b := setup(t, redis)
 		b.run(t.Context())
 		k := topic("a")
-		const many = 3*maxPending
+		const many = 3 * maxPending
 		added := 0
 		go func() {
 			for i := range many {
