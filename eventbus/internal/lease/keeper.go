@@ -64,13 +64,14 @@ type Keeper struct {
 	steady  time.Time // first success of the row without a gap
 	outage  bool      // that row follows an outage
 
-	reclaiming sync.Mutex // one at a time
+	reclaiming sync.Mutex        // one at a time
+	said       map[string]string // what was logged last of a dead consumer; guarded by reclaiming
 	reclaims   sync.WaitGroup
 }
 
 // NewKeeper returns a keeper with a fresh consumer id.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, id: newID()}
+	return &Keeper{cfg: cfg, id: newID(), said: map[string]string{}}
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -172,6 +173,9 @@ func (k *Keeper) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		default:
+			if time.Since(trouble) > brief {
+				pause.Reset()
+			}
 			trouble = time.Now()
 			k.failure()
 			k.cfg.Link.Down(err)
@@ -220,8 +224,13 @@ func (k *Keeper) reclaimAll(ctx context.Context, own string, expired []string) {
 			if dead == own {
 				continue
 			}
-			if err := k.reclaim(ctx, dead); err != nil && ctx.Err() == nil {
-				k.cfg.Log.Error("what a dead consumer held cannot all be moved back yet; trying again", "consumer", dead, "err", err)
+			err := k.reclaim(ctx, dead)
+			switch {
+			case err == nil:
+				delete(k.said, dead)
+			case ctx.Err() == nil && k.said[dead] != err.Error():
+				k.said[dead] = err.Error()
+				k.cfg.Log.Error("what a dead consumer held cannot all be moved back yet; trying again until it can", "consumer", dead, "err", err)
 			}
 		}
 	})
