@@ -21,5 +21,6 @@ func Reject(err error) error { return outcome.Reject(err) }
 func RetryAfter(d time.Duration, err error) error { return outcome.RetryAfter(d, err) }
 
 // Snooze asks to be run again after d and uses up no attempt: for work that is
-// not yet due, or for a limit that was met. A negative d counts as zero.
+// not yet due, or for a limit that was met. Less than 50 ms counts as 50 ms, so
+// that no event goes round in a hot loop.
 func Snooze(d time.Duration) error { return outcome.Snooze(d) }

