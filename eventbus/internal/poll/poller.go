@@ -301,7 +301,10 @@ func (p *Poller) hear(ctx context.Context, h heard) {
 	if h.key == st.Keys.Returns && st.Keys.Shared() {
 		batch.Returned = 1
 	}
-	st.Accept(batch, false)
+	suspects := st.Accept(batch, false)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.afterAccept(st, suspects, false)
 }
 
 // deafAfter is after how many errors in a row the log says so.
