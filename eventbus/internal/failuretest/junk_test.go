@@ -140,6 +140,30 @@ func TestForgedEnvelopesHarmNothing(t *testing.T) {
 	require.Equal(t, others, ran.total())
 }
 
+// An entry of an at_most_once topic that claims to have killed processes runs by
+// itself, once, and does not go round between the queue and the poller.
+func TestForgedSuspectRunsOnce(t *testing.T) {
+	t.Parallel()
+	w := setup(t, "other")
+	w.create("newest", eventbus.TopicConfig{Delivery: eventbus.AtMostOnce})
+	c := w.consumer(eventbus.Config{})
+	ran := newLedger()
+	c.Handle("newest", handler, eventbus.HandleFunc(ran.succeed))
+	c.Handle("other", handler, eventbus.HandleFunc(ran.succeed))
+	c.start()
+	before := w.server.TotalCommands(t)
+	const suspects = 5
+	for i := range suspects {
+		text := fmt.Sprintf(`{"specversion":"1.0","id":"s%d","source":"y","type":"z","ebdeliveries":4,"data":1}`, i)
+		require.NoError(t, w.rdb.LPush(t.Context(), key("newest", "queue:default"), text).Err())
+		w.within(20*time.Second, "the suspect to run", func() bool { return ran.total() == 2*i+1 })
+		_, err := w.bus.Send(t.Context(), "other", 1)
+		require.NoError(t, err)
+		w.within(20*time.Second, "the others to go on", func() bool { return ran.total() == 2*i+2 })
+	}
+	require.Less(t, w.server.TotalCommands(t)-before, int64(2000))
+}
+
 // A topic of bare payloads takes everything in its queue as one, also what looks
 // like an envelope, and what is addressed to somebody.
 func TestRawTopicTakesJunkAsItIs(t *testing.T) {
