@@ -214,6 +214,7 @@ func (c *Consumer) start(ctx context.Context) error {
 		}
 	}
 	if err := c.keeper.Enroll(ctx); err != nil {
+		c.leave(0) // it may be half done
 		return fmt.Errorf("take a lease: %w", err)
 	}
 	c.alive()

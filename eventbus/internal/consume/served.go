@@ -196,16 +196,36 @@ func (c *Consumer) reload(ctx context.Context, name string) error {
 }
 
 func (c *Consumer) reloadLocked(ctx context.Context, name string) error {
+	changed := false
 	for _, t := range c.topics {
 		if name != "" && t.name != name {
 			continue
 		}
+		before := t.current.Load()
 		if err := c.read(ctx, t); err != nil {
 			return err
 		}
+		changed = t.keep(before) || changed
+	}
+	if !changed {
+		return nil
 	}
 	c.serve()
 	return c.keeper.Describe(ctx)
+}
+
+// keep puts back what held before a reading that found nothing changed, since
+// poller and mover know its keys. It returns whether something had changed.
+func (t *served) keep(before *current) (changed bool) {
+	after := t.current.Load()
+	if before == nil || after == nil {
+		return before != after
+	}
+	if before.topic.Revision != after.topic.Revision {
+		return true
+	}
+	t.current.Store(before)
+	return false
 }
 
 // read loads a topic's settings. An error of the topic's own, such as a key of

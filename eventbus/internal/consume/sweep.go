@@ -185,9 +185,7 @@ func (c *Consumer) compare(ctx context.Context, t *served) error {
 	if err := c.read(ctx, t); err != nil {
 		return err
 	}
-	after := t.current.Load()
-	if before == nil && after == nil || before != nil && after != nil && before.topic.Revision == after.topic.Revision {
-		t.current.Store(before) // the keys that poller and mover know
+	if !t.keep(before) {
 		return nil
 	}
 	c.serve()

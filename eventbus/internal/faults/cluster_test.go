@@ -33,13 +33,15 @@ func TestClusterNodeThatIsLost(t *testing.T) {
 
 	w := &world{t: t, server: nodes[0], ledger: newLedger()}
 	log := newJournal()
-	bus, err := eventbus.New(rdb, eventbus.Config{AutoCreateTopics: true, Logger: log.logger()})
+	ready := make(chan struct{})
+	bus, err := eventbus.New(rdb, eventbus.Config{AutoCreateTopics: true, Logger: log.logger(), OnReady: func() { close(ready) }})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, bus.Close()) })
 	for _, name := range topics {
 		bus.Handle(name, handler, w.ledger.handle(2*time.Millisecond))
 	}
-	c := w.runOn(bus, topics[0])
+	w.ready = map[*eventbus.Bus]chan struct{}{bus: ready}
+	c := w.run(bus)
 	var ids []string
 	send := func(names ...string) {
 		t.Helper()

@@ -70,7 +70,7 @@ func (l *lane02) start() *consumer {
 		l.ledger.end(e.ID)
 		return nil
 	}))
-	return l.runOn(bus, l.topic)
+	return l.run(bus)
 }
 
 // retryFirst is true once for every other event.

@@ -34,6 +34,7 @@ func stopWithoutRedis() {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("ADDR")})
 	bus, err := eventbus.New(rdb, eventbus.Config{
 		StopTimeout: stopperGrace, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		OnReady: func() { fmt.Println("ready") },
 	})
 	fatal(err)
 	bus.Handle(topic, handler, eventbus.HandleFunc(func(ctx context.Context, e *eventbus.Event) error {
@@ -41,14 +42,6 @@ func stopWithoutRedis() {
 		<-ctx.Done()
 		return ctx.Err()
 	}), eventbus.HandleConfig{Timeout: time.Hour})
-	go func() {
-		for !running(bus, topic) {
-			if busy(ctx, time.Millisecond) != nil {
-				return
-			}
-		}
-		fmt.Println("ready")
-	}()
 	asked := make(chan time.Time, 1)
 	context.AfterFunc(ctx, func() { asked <- time.Now() })
 	fatal(bus.Run(ctx))

@@ -36,6 +36,7 @@ func work() {
 	rdb := redis.NewClient(&redis.Options{Addr: os.Getenv("ADDR"), ClientName: clientName(os.Getpid())})
 	bus, err := eventbus.New(rdb, eventbus.Config{
 		Lease: duration("LEASE"), Concurrency: 16, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil)),
+		OnReady: func() { say("ready") },
 	})
 	fatal(err)
 	bus.Handle(topic, handler, eventbus.HandleFunc(func(ctx context.Context, e *eventbus.Event) error {
@@ -46,14 +47,6 @@ func work() {
 		say("end %s", e.ID)
 		return nil
 	}))
-	go func() {
-		for !running(bus, topic) {
-			if busy(ctx, time.Millisecond) != nil {
-				return
-			}
-		}
-		say("ready")
-	}()
 	fatal(bus.Run(ctx))
 	fatal(bus.Close())
 	fatal(rdb.Close())

@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -31,6 +30,7 @@ type world struct {
 	sender *eventbus.Bus
 	ledger *ledger
 	sent   int // events sent so far, by send
+	ready  map[*eventbus.Bus]chan struct{}
 }
 
 func setup(t *testing.T, o redistest.Options) *world {
@@ -54,9 +54,15 @@ func (w *world) busOn(o *redis.Options, cfg eventbus.Config) *eventbus.Bus {
 	if cfg.Logger == nil {
 		cfg.Logger = newJournal().logger()
 	}
+	ready := make(chan struct{})
+	cfg.OnReady = func() { close(ready) }
 	rdb := redis.NewClient(o)
 	bus, err := eventbus.New(rdb, cfg)
 	require.NoError(w.t, err)
+	if w.ready == nil {
+		w.ready = map[*eventbus.Bus]chan struct{}{}
+	}
+	w.ready[bus] = ready
 	w.t.Cleanup(func() {
 		assert.NoError(w.t, bus.Close())
 		assert.NoError(w.t, rdb.Close())
@@ -80,38 +86,23 @@ func (w *world) consume(addr string, cfg eventbus.Config, h eventbus.EventHandle
 	return w.run(bus)
 }
 
-// run starts a bus that has the handler already, and returns once it takes
+// run starts a bus that has its handlers already, and returns once it takes
 // events.
 func (w *world) run(bus *eventbus.Bus) *consumer {
-	w.t.Helper()
-	return w.runOn(bus, topic)
-}
-
-// runOn is run for a bus whose handler is for another topic.
-func (w *world) runOn(bus *eventbus.Bus, topic string) *consumer {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	c := &consumer{Bus: bus, t: w.t, cancel: cancel, result: make(chan error, 1)}
 	w.t.Cleanup(cancel)
 	go func() { c.result <- bus.Run(ctx) }()
-	var ended error
-	require.Eventually(w.t, func() bool {
-		select {
-		case ended = <-c.result:
-			return true
-		default:
-			return running(bus, topic)
-		}
-	}, patience, time.Millisecond, "the bus does not start to take events")
-	require.NoError(w.t, ended)
+	select {
+	case <-w.ready[bus]:
+	case err := <-c.result:
+		require.NoError(w.t, err)
+		require.Fail(w.t, "the bus has ended")
+	case <-time.After(patience):
+		require.Fail(w.t, "the bus does not start to take events")
+	}
 	return c
-}
-
-// running tells that Run has come as far as taking events: registration is
-// refused, and Health, which then tells when Redis last answered it, is green.
-func running(bus *eventbus.Bus, topic string) bool {
-	again := bus.TryHandle(topic, handler, eventbus.HandleFunc(func(context.Context, *eventbus.Event) error { return nil }))
-	return errors.Is(again, eventbus.ErrRunning) && bus.Health(context.Background()) == nil
 }
 
 // stop ends Run as its context does, and fails the test when it does not return

@@ -15,6 +15,9 @@ const (
 	// callTimeout bounds every call but the blocking one: dialling, writing and
 	// reading each. A peer that has gone silent costs no more than this.
 	callTimeout = 5 * time.Second
+	// longestCall bounds what a connection may wait for at all; each call's own
+	// context ends before it.
+	longestCall = time.Minute
 	// blockSlack is what go-redis adds to a block before it gives the connection
 	// up. It must exceed 1000/hz ms, by which the server may end a block late.
 	blockSlack = 10 * time.Second
@@ -50,7 +53,7 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 	case *redis.Client:
 		o := *c.Options()
 		o.MaxRetries = -1
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, callTimeout, callTimeout
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, longestCall, longestCall
 		o.DialerRetries = 1
 		o.ContextTimeoutEnabled = true
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = poolSize, 0, 0, 0
@@ -63,7 +66,7 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 	case *redis.ClusterClient:
 		o := *c.Options()
 		o.MaxRetries = -1
-		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, callTimeout, callTimeout
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, longestCall, longestCall
 		o.ContextTimeoutEnabled = true
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = poolSize, 0, 0, 0
 		o.PoolTimeout = callTimeout

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -46,7 +47,7 @@ func (once) NoRetry() bool { return true }
 // know it (after a restart, a failover, SCRIPT FLUSH): the server answers
 // NOSCRIPT before anything has run, so that the second call is no repetition.
 func (s *Store) eval(ctx context.Context, name string, keys []string, args ...any) *redis.Cmd {
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := context.WithTimeout(ctx, callTimeout+transferTime(args))
 	defer cancel()
 	script := s.scripts[name]
 	cmd := s.call(ctx, "evalsha", script.digest, keys, args)
@@ -54,6 +55,18 @@ func (s *Store) eval(ctx context.Context, name string, keys []string, args ...an
 		cmd = s.call(ctx, "eval", script.text, keys, args)
 	}
 	return cmd
+}
+
+// transferTime is what large arguments may take on a slow network beside the
+// call itself: half a second for each MiB.
+func transferTime(args []any) time.Duration {
+	size := 0
+	for _, a := range args {
+		if b, ok := a.([]byte); ok {
+			size += len(b)
+		}
+	}
+	return time.Duration(size>>20) * 500 * time.Millisecond
 }
 
 func (s *Store) call(ctx context.Context, verb, script string, keys []string, args []any) *redis.Cmd {

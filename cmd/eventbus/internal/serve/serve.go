@@ -122,7 +122,7 @@ func (s *server) run(soft, hard context.Context) error {
 	var failed error
 	select {
 	case err := <-ran:
-		return stopped(soft, err)
+		return s.ended(soft, err)
 	case <-soft.Done():
 	case failed = <-served:
 		failed = fmt.Errorf("the HTTP side ended: %w", failed)
@@ -130,7 +130,7 @@ func (s *server) run(soft, hard context.Context) error {
 	}
 	select {
 	case err := <-ran:
-		return errors.Join(failed, stopped(ctx, err))
+		return errors.Join(failed, s.ended(ctx, err))
 	case <-hard.Done():
 	}
 	s.cfg.Log.Warn("stopping hard: contexts of running handlers end")
@@ -138,18 +138,22 @@ func (s *server) run(soft, hard context.Context) error {
 	defer timer.Stop()
 	select {
 	case err := <-ran:
-		return errors.Join(failed, stopped(ctx, err))
+		return errors.Join(failed, s.ended(ctx, err))
 	case <-timer.C:
 		return errors.Join(failed, ErrAbandoned)
 	}
 }
 
-// stopped is nil for the error of a start that was broken off by a stop.
-func stopped(ctx context.Context, err error) error {
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil
+// ended is what the end of the bus means: after a stop no more than a line in
+// the log, such as for a start that the stop broke off.
+func (s *server) ended(ctx context.Context, err error) error {
+	if ctx.Err() == nil || err == nil {
+		return err
 	}
-	return err
+	if !errors.Is(err, context.Canceled) {
+		s.cfg.Log.Warn("stopped", "err", err)
+	}
+	return nil
 }
 
 func (s *server) runBus(ctx context.Context) error {
