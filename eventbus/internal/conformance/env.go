@@ -93,6 +93,13 @@ func (e *env) launch(b *eventbus.Bus) (cancel, wait func()) {
 	return cancel, wait
 }
 
+// runError runs a bus that should refuse to run, and returns why it does.
+func (e *env) runError(b *eventbus.Bus) error {
+	ctx, cancel := context.WithTimeout(e.Context(), patience)
+	defer cancel()
+	return b.Run(ctx)
+}
+
 func (e *env) consumers() map[string]bool {
 	e.Helper()
 	list, err := e.bus.Consumers(e.Context())

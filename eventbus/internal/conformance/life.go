@@ -70,7 +70,7 @@ func nothingWorksAfterClose(e *env) {
 	ctx := e.Context()
 	for name, err := range map[string]error{
 		"TryHandle":        b.TryHandle(e.topic, "late", eventbus.HandleFunc(rejects)),
-		"Run":              b.Run(ctx),
+		"Run":              e.runError(b),
 		"Topics.Create":    b.Topics().Create(ctx, "t", eventbus.TopicConfig{}),
 		"Topics.Delete":    b.Topics().Delete(ctx, e.topic),
 		"Topics.Disable":   b.Topics().Disable(ctx, e.topic),
@@ -98,12 +98,12 @@ func aBusRunsOnce(e *env) {
 	b := e.newBus(eventbus.Config{})
 	p := e.handle(b, "h", nil)
 	stop := e.start(b)
-	require.ErrorIs(e, b.Run(e.Context()), eventbus.ErrRunning)
+	require.ErrorIs(e, e.runError(b), eventbus.ErrRunning)
 	require.ErrorIs(e, b.TryHandle(e.topic, "late", eventbus.HandleFunc(rejects)), eventbus.ErrRunning)
 	e.send(1)
 	p.next() // it goes on
 	stop()
-	require.ErrorIs(e, b.Run(e.Context()), eventbus.ErrRunning)
+	require.ErrorIs(e, e.runError(b), eventbus.ErrRunning)
 
 	// It can still send.
 	_, err := b.Send(e.Context(), e.topic, 1)
@@ -112,7 +112,7 @@ func aBusRunsOnce(e *env) {
 
 func runNeedsAHandler(e *env) {
 	b := e.newBus(eventbus.Config{})
-	require.ErrorIs(e, b.Run(e.Context()), eventbus.ErrNoHandler)
+	require.ErrorIs(e, e.runError(b), eventbus.ErrNoHandler)
 	e.create(eventbus.TopicConfig{})
 	e.handle(b, "h", nil)
 	e.start(b) // that was no run

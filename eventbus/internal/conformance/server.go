@@ -53,7 +53,7 @@ func serverHoldsAnotherLayout(e *env) {
 		"Ready":  b.Ready(e.Context()),
 		"Create": b.Topics().Create(e.Context(), e.topic, eventbus.TopicConfig{}),
 		"Send":   second(b.Send(e.Context(), e.topic, 1)),
-		"Run":    b.Run(e.Context()),
+		"Run":    e.runError(b),
 	} {
 		require.ErrorIs(e, err, eventbus.ErrLayoutMismatch, name)
 		require.ErrorContains(e, err, "999", name)

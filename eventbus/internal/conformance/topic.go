@@ -155,7 +155,7 @@ func unknownTopicIsAnErrorEverywhere(e *env) {
 		"Run": func() error {
 			b := e.newBus(eventbus.Config{})
 			e.handle(b, "h", nil)
-			return b.Run(ctx)
+			return e.runError(b)
 		},
 	}
 	for name, call := range all {
