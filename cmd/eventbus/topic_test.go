@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,10 +22,12 @@ func TestTopicLife(t *testing.T) {
 	all := objects[topic](b, b.ok("topic", "list", "-o", "json"))
 	require.Len(t, all, 2)
 	require.NotEmpty(t, all[0]["created"])
+	require.Positive(t, all[0]["revision"])
 	delete(all[0], "created")
+	delete(all[0], "revision")
 	require.Equal(t, topic{
 		"name": "a/b", "enabled": false, "delivery": "at_most_once", "wire": "raw", "max_waiting": 10.0, "concurrency": 2.0,
-		"dead_limit": -1.0, "dead_age_ms": 172_800_000.0, "revision": 1.0,
+		"dead_limit": -1.0, "dead_age_ms": 172_800_000.0,
 		"groups": []any{map[string]any{"name": "billing", "queue_key": "list of b"}},
 	}, all[0])
 	table := lines(b.ok("topic", "list"))
@@ -34,9 +37,12 @@ func TestTopicLife(t *testing.T) {
 
 	require.Equal(t, "updated topic orders\n", b.ok("topic", "update", "orders", "--max-waiting", "5", "--dead-age", "-1"))
 	require.Equal(t, "updated topic orders\n", b.ok("topic", "update", "orders", "--add-group", "mail", "--queue-key", "mails"))
-	require.Equal(t, `{"topic":"orders","action":"updated","revision":4}`+"\n",
-		b.ok("topic", "update", "orders", "--concurrency", "7", "--if-revision", "3", "-o", "json"))
-	require.Contains(t, b.fails(1, "topic", "update", "orders", "--concurrency", "8", "--if-revision", "3"), "settings changed meanwhile")
+	type revised struct{ Revision int64 }
+	before := fmt.Sprint(object[revised](b, b.ok("topic", "show", "orders", "-o", "json")).Revision)
+	answer := b.ok("topic", "update", "orders", "--concurrency", "7", "--if-revision", before, "-o", "json")
+	after := object[revised](b, b.ok("topic", "show", "orders", "-o", "json")).Revision
+	require.Equal(t, fmt.Sprintf(`{"topic":"orders","action":"updated","revision":%d}`+"\n", after), answer)
+	require.Contains(t, b.fails(1, "topic", "update", "orders", "--concurrency", "8", "--if-revision", before), "settings changed meanwhile")
 	sheet := b.ok("topic", "show", "orders")
 	require.Regexp(t, `(?m)^Max waiting +5$`, sheet)
 	require.Regexp(t, `(?m)^Concurrency +7$`, sheet)
