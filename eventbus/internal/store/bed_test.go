@@ -19,7 +19,7 @@ import (
 type test struct {
 	name string
 	run  func(b *bed)
-	real bool // moves megabytes, which takes the stand-in too long
+	real bool // moves so much that it takes the stand-in too long
 }
 
 // The contract of every script, on the stand-in and on a real server.

@@ -10,7 +10,7 @@ import (
 func TestMain(m *testing.M) {
 	// Fewer runs than rapid's own default, and longer ones: an entry's way has
 	// many steps. The command line goes before this.
-	for name, value := range map[string]string{"rapid.checks": "40", "rapid.steps": "60", "rapid.nofailfile": "true"} {
+	for name, value := range map[string]string{"rapid.checks": "30", "rapid.steps": "60", "rapid.nofailfile": "true"} {
 		if err := flag.Set(name, value); err != nil {
 			panic(err)
 		}
