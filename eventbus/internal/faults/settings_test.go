@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -42,8 +43,11 @@ func TestMissedNoticeOfASettingIsMadeGood(t *testing.T) {
 				require.NoError(t, w.server.Admin().Do(t.Context(), acl...).Err())
 			}
 			log := newJournal()
-			bus := w.busOn(o, eventbus.Config{Logger: log.logger()})
+			bus := w.busOn(o, eventbus.Config{AutoCreateTopics: true, Logger: log.logger()})
 			bus.Handle(topic, handler, w.ledger.handle(0))
+			for i := range 20 { // so that looking at one topic after another is too slow
+				bus.Handle(fmt.Sprintf("other%d", i), handler, w.ledger.handle(0))
+			}
 			c := w.run(bus)
 
 			var slowest time.Duration
