@@ -119,6 +119,25 @@ func TestClockMovesRetries(t *testing.T) {
 	b.RequireFailed(t, "orders", "h", 0)
 }
 
+// Advance does not wait for any process to look.
+func TestClockMovesRetriesAtOnce(t *testing.T) {
+	t.Parallel()
+	b := New(t)
+	handle(b, "orders", "h", func(context.Context, *eventbus.Event) error { return eventbus.RetryAfter(time.Hour, errOnPurpose) })
+	stop := b.Start(t)
+	for range 300 {
+		send(t, b, "orders", 1)
+	}
+	b.RequireFailed(t, "orders", "h", 300)
+	stop()
+	b.Clock.Advance(30 * time.Minute)
+	require.EqualValues(t, 300, stats(t, b, "orders").Retrying)
+	b.Clock.Advance(30 * time.Minute)
+	s := stats(t, b, "orders")
+	require.EqualValues(t, 300, s.Waiting)
+	require.Zero(t, s.Retrying)
+}
+
 func TestClockGoesOnByItself(t *testing.T) {
 	t.Parallel()
 	b := New(t)

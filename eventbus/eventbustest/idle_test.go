@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
 )
 
 // WaitIdle never returns early: whatever it waited for is done.
@@ -51,6 +52,32 @@ func stats(t *testing.T, b *Bus, topic string) eventbus.Stats {
 	s, err := b.GroupStats(t.Context(), topic)
 	require.NoError(t, err)
 	return s
+}
+
+func TestBusySaysWhy(t *testing.T) {
+	t.Parallel()
+	on, off := map[string]bool{"a": false, "b": true}, map[string]bool{"a": false}
+	for name, c := range map[string]struct {
+		load    load
+		topic   store.Topic
+		enabled map[string]bool
+		says    string
+	}{
+		"nothing":                      {load{}, store.Topic{Enabled: true}, on, ""},
+		"in flight":                    {load{held: 2}, store.Topic{Enabled: false}, off, "2 events are in flight"},
+		"waiting":                      {load{waiting: 2}, store.Topic{Enabled: true}, on, "2 events wait"},
+		"waiting, topic off":           {load{waiting: 2, due: true}, store.Topic{Enabled: false}, on, ""},
+		"waiting, handlers off":        {load{waiting: 2}, store.Topic{Enabled: true}, off, ""},
+		"due":                          {load{due: true}, store.Topic{Enabled: true}, off, "a retry is due"},
+		"popped, not yet with handler": {load{totals: map[string]string{"sent": "3"}, seen: 2}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "1 of 3 events were not given to a handler yet"},
+		"running, kept nowhere":        {load{running: 1}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "1 handlers run"},
+		"all seen":                     {load{totals: map[string]string{"sent": "3"}, seen: 3}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, c.says, c.load.busy(&served{topic: &c.topic, enabled: c.enabled}))
+		})
+	}
 }
 
 func TestWaitIdleLeavesWhatIsSwitchedOff(t *testing.T) {

@@ -78,6 +78,42 @@ func TestSentFindsEventsInAllPlaces(t *testing.T) {
 	require.Len(t, b.Sent(t, "orders"), len(kinds), "also when they are done")
 }
 
+// A bus that is not of this package handles what is sent.
+func TestSentFindsWhatOthersHandle(t *testing.T) {
+	t.Parallel()
+	b := New(t)
+	other, err := eventbus.New(b.Redis(), eventbus.Config{AutoCreateTopics: true, Concurrency: 1, StopTimeout: -1})
+	require.NoError(t, err)
+	begun := make(chan struct{}, 10)
+	other.Handle("orders", "h", eventbus.HandleFunc(func(ctx context.Context, e *eventbus.Event) error {
+		begun <- struct{}{}
+		switch string(e.Payload) {
+		case `"dead"`:
+			return eventbus.Reject(errOnPurpose)
+		case `"retry"`:
+			return eventbus.RetryAfter(time.Hour, errOnPurpose)
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}))
+	ended := make(chan error, 1)
+	go func() { ended <- other.Run(context.Background()) }()
+	var ids []string
+	for _, kind := range []string{"dead", "retry", "in flight", "waiting"} {
+		ids = append(ids, send(t, b, "orders", kind))
+	}
+	for range 3 {
+		<-begun
+	}
+	var found []string
+	for _, e := range b.Sent(t, "orders") {
+		found = append(found, e.ID)
+	}
+	require.Equal(t, ids, found)
+	require.NoError(t, other.Close())
+	require.NoError(t, <-ended)
+}
+
 // Without a bus that runs, what is sent waits.
 func TestSentNeedsNoHandler(t *testing.T) {
 	t.Parallel()
