@@ -30,7 +30,7 @@ func TestStopRightAfterASendLosesNothing(t *testing.T) {
 		t.Run(fmt.Sprintf("%s %d", delivery, lane), func(t *testing.T) {
 			t.Parallel()
 			name := fmt.Sprintf("lane%d", lane)
-			l := &lane02{world: &world{t: t, server: server, ledger: newLedger()}, topic: name, retried: map[string]bool{}}
+			l := &stopLane{world: &world{t: t, server: server, ledger: newLedger()}, topic: name, retried: map[string]bool{}}
 			l.sender = l.bus(server.Addr(), eventbus.Config{})
 			require.NoError(t, l.sender.Topics().Create(t.Context(), name, eventbus.TopicConfig{Delivery: delivery}))
 			for i := range stops {
@@ -50,8 +50,8 @@ func TestStopRightAfterASendLosesNothing(t *testing.T) {
 	}
 }
 
-// lane02 is a row of buses on one topic, each stopped at a random moment.
-type lane02 struct {
+// stopLane is a row of buses on one topic, each stopped at a random moment.
+type stopLane struct {
 	*world
 	topic string
 	ids   []string
@@ -60,7 +60,7 @@ type lane02 struct {
 	retried map[string]bool
 }
 
-func (l *lane02) start() *consumer {
+func (l *stopLane) start() *consumer {
 	bus := l.bus(l.server.Addr(), eventbus.Config{})
 	bus.Handle(l.topic, handler, eventbus.HandleFunc(func(_ context.Context, e *eventbus.Event) error {
 		l.ledger.begin(e.ID)
@@ -74,7 +74,7 @@ func (l *lane02) start() *consumer {
 }
 
 // retryFirst is true once for every other event.
-func (l *lane02) retryFirst(id string) bool {
+func (l *stopLane) retryFirst(id string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if id[len(id)-1]%2 == 0 || l.retried[id] {
@@ -84,7 +84,7 @@ func (l *lane02) retryFirst(id string) bool {
 	return true
 }
 
-func (l *lane02) stopAfterSend(id string, after time.Duration) {
+func (l *stopLane) stopAfterSend(id string, after time.Duration) {
 	c := l.start()
 	_, err := l.sender.Send(context.Background(), l.topic, 1, eventbus.WithID(id))
 	require.NoError(l.t, err)
