@@ -67,8 +67,9 @@ func (it *item) postponed(h *handler, r dispatch.Result) store.Part {
 	c := it.consumer
 	switch r.Reason {
 	case dispatch.Snoozed:
-		it.entry.Deliveries = 0 // it has run, and its process lives
-		return it.putOff(h.ID, record.Snoozed, r.Err.Error(), max(r.Wait, leastSnooze))
+		e := it.addressed(h.ID)
+		e.Deliveries = 0 // it has run, and its process lives
+		return it.part(store.Later, e, record.Snoozed, r.Err.Error(), max(r.Wait, leastSnooze))
 	case dispatch.BreakerOpen:
 		return it.putOff(h.ID, record.Open, "not run: the handler's circuit breaker is open", r.Wait+c.jittered(breakerSpread))
 	case dispatch.AtAbandonedCap:

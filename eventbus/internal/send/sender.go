@@ -55,13 +55,14 @@ func (s *Sender) Send(ctx context.Context, topic string, events []wire.Entry) er
 	for i := range events {
 		u.size += len(events[i].Data)
 	}
-	s.lane(topic).add(u)
+	l := s.lane(topic)
+	l.add(u)
 	select {
 	case err := <-u.done:
 		return err
 	case <-ctx.Done():
 	}
-	if u.state.CompareAndSwap(waiting, withdrawn) {
+	if l.withdraw(u) {
 		return fmt.Errorf("send to topic %q: not sent: %w", topic, ctx.Err())
 	}
 	return fmt.Errorf("send to topic %q: given up while the call was under way; the events may have been sent: %w", topic, ctx.Err())
@@ -122,6 +123,18 @@ func (l *lane) add(u *unit) {
 		l.busy = true
 		go l.flush()
 	}
+}
+
+// withdraw takes a unit back that no call has taken yet, and lets its events go:
+// the call before it may hang for long.
+func (l *lane) withdraw(u *unit) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !u.state.CompareAndSwap(waiting, withdrawn) {
+		return false
+	}
+	u.events, u.size = nil, 0
+	return true
 }
 
 // flush sends what waits until nothing does.

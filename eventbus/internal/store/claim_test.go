@@ -19,6 +19,7 @@ func claiming() []test {
 		{name: "TakesExactlyAsManyAsAsked", run: claimTakesExactlyAsManyAsAsked},
 		{name: "IsBoundedInBytes", run: claimIsBoundedInBytes, real: true},
 		{name: "ReportsTheRevision", run: claimReportsTheRevision},
+		{name: "OutlivesARevisionThatIsNone", run: claimOutlivesARevisionThatIsNone},
 		{name: "IsFoundAgainWhenItsReplyWasLost", run: claimIsFoundAgainWhenItsReplyWasLost},
 	}
 }
@@ -147,6 +148,17 @@ func claimReportsTheRevision(b *bed) {
 	got, err = b.store.Claim(b.Context(), &b.keys, consumer, 1, 1, 1)
 	require.NoError(b, err)
 	require.Equal(b, b.topic.Revision, got.Revision)
+}
+
+// Whoever writes into the settings by hand must not end every consumer.
+func claimOutlivesARevisionThatIsNone(b *bed) {
+	require.NoError(b, b.rdb.HSet(b.Context(), b.keys.Config, "rev", "abc").Err())
+	got, err := b.store.Claim(b.Context(), &b.keys, "c1", 1, 10, 4)
+	require.NoError(b, err)
+	require.Zero(b, got.Revision)
+	got, err = b.store.Take(b.Context(), &b.keys, 10)
+	require.NoError(b, err)
+	require.Zero(b, got.Revision)
 }
 
 func claimIsFoundAgainWhenItsReplyWasLost(b *bed) {

@@ -7,7 +7,7 @@
 -- an 'r' behind it where the entry came from returns.
 local c = redis.call('HMGET', KEYS[1], 'rev', 'enabled', ARGV[1])
 if not c[1] or not c[3] or c[2] ~= '1' then return {0, 0} end
-local out = {tonumber(c[1]), 0}
+local out = {tonumber(c[1]) or 0, 0} -- a nil would end the reply here
 local queued, returned = redis.call('LLEN', KEYS[2]), 0
 if KEYS[6] then returned = redis.call('LLEN', KEYS[6]) end
 if queued + returned == 0 then return out end

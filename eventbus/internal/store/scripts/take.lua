@@ -5,7 +5,7 @@
 -- revision 0: no such topic or group, or disabled.
 local c = redis.call('HMGET', KEYS[1], 'rev', 'enabled', ARGV[1])
 if not c[1] or not c[3] or c[2] ~= '1' then return {0, 0} end
-local out = {tonumber(c[1]), 0}
+local out = {tonumber(c[1]) or 0, 0} -- a nil would end the reply here
 local most = tonumber(ARGV[2])
 if KEYS[3] then
   redis.call('LLEN', KEYS[2])
