@@ -247,9 +247,8 @@ func ExampleTopics() {
 	check(topics.Enable(ctx, "orders"))
 
 	more := int64(1000)
-	revision, err := topics.Update(ctx, "orders", eventbus.TopicUpdate{MaxWaiting: &more})
+	_, err = topics.Update(ctx, "orders", eventbus.TopicUpdate{MaxWaiting: &more})
 	check(err)
-	fmt.Println("revision", revision)
 	_, err = bus.Send(ctx, "orders", 8)
 	check(err)
 
@@ -264,7 +263,6 @@ func ExampleTopics() {
 	// Output:
 	// send to topic "orders": topic is full: 1 of at most 1 events wait in group "billing"
 	// send to topic "orders": topic is disabled
-	// revision 4
 	// billing 2
 	// search 2
 	// [] <nil>

@@ -177,21 +177,23 @@ func (e *env) stats() eventbus.Stats {
 }
 
 // idle waits until nothing of the test's topic waits, is in flight or is to be
-// retried: in the groups, or in all of them where none is named.
+// retried: in the groups, or in all of them where none is named. Figures are read
+// one after another, and an event that moves meanwhile may be in none of them: so
+// two readings in a row must say the same.
 func (e *env) idle(groups ...string) {
 	e.Helper()
+	var before []eventbus.Stats
 	e.eventually("the topic to be idle", func() bool {
-		all, err := e.bus.Stats(e.Context(), e.topic)
+		now, err := e.bus.Stats(e.Context(), e.topic)
 		require.NoError(e, err)
-		for _, s := range all {
-			if len(groups) > 0 && !slices.Contains(groups, s.Group) {
-				continue
-			}
-			if s.Waiting+s.InFlight+s.Retrying > 0 {
-				return false
-			}
+		now = slices.DeleteFunc(now, func(s eventbus.Stats) bool { return len(groups) > 0 && !slices.Contains(groups, s.Group) })
+		idle := !slices.ContainsFunc(now, func(s eventbus.Stats) bool { return s.Waiting+s.InFlight+s.Retrying > 0 })
+		for i := range now {
+			now[i].ReadAt = time.Time{}
 		}
-		return true
+		same := slices.Equal(before, now)
+		before = now
+		return idle && same
 	})
 }
 
