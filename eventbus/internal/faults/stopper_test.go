@@ -114,6 +114,7 @@ func awaitLine(t *testing.T, p *redistest.Process, word string) string {
 		require.True(t, strings.HasPrefix(line, word), line)
 		return line
 	case <-time.After(patience):
+		p.Dump()
 		require.Fail(t, "the child says nothing", "%q was expected", word)
 		return ""
 	}

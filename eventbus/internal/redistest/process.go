@@ -6,7 +6,9 @@ import (
 	"os"
 	"os/exec"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -94,6 +96,17 @@ func (p *Process) Kill() {
 func (p *Process) Signal(sig os.Signal) {
 	if err := p.child.signal(sig); err != nil {
 		p.t.Errorf("redistest: %v", err)
+	}
+}
+
+// Dump ends a process that hangs with SIGQUIT, on which Go writes what every
+// goroutine is at to stderr, and returns when it is gone. The test then logs it.
+func (p *Process) Dump() {
+	p.Signal(syscall.SIGQUIT)
+	select {
+	case <-p.child.done:
+	case <-time.After(10 * time.Second):
+		p.Kill()
 	}
 }
 

@@ -15,28 +15,41 @@ type Changes struct {
 	store *Store
 
 	mu     sync.Mutex
-	sub    *redis.PubSub
+	sub    *redis.PubSub // nil until Next is called, and after an error
 	closed bool
 }
 
-// NewChanges subscribes when Next is first called.
-func (s *Store) NewChanges() *Changes {
-	return &Changes{store: s, sub: s.rdb.Subscribe(context.Background(), s.ns.changes())}
-}
+// NewChanges subscribes when Next is called.
+func (s *Store) NewChanges() *Changes { return &Changes{store: s} }
 
-func (c *Changes) current() *redis.PubSub {
+// subscribed returns the subscription, a new one where there is none. go-redis
+// would connect anew by itself, but wait for an answer as long as ctx allows:
+// a connection on which an error was seen is therefore given up.
+func (c *Changes) subscribed(ctx context.Context) (*redis.PubSub, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.sub
+	if c.closed {
+		return nil, redis.ErrClosed
+	}
+	if c.sub == nil {
+		sub := c.store.rdb.Subscribe(ctx) // to nothing, which connects to nothing
+		call, cancel := bounded(ctx)
+		defer cancel()
+		if err := sub.Subscribe(call, c.store.ns.changes()); err != nil {
+			_ = sub.Close() // it is of no use any more
+			return nil, err
+		}
+		c.sub = sub
+	}
+	return c.sub, nil
 }
 
-// renew gives the connection up: it has gone silent, and go-redis would keep it.
-func (c *Changes) renew() {
+func (c *Changes) giveUp() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.closed {
+	if c.sub != nil {
 		_ = c.sub.Close() // it is of no use any more
-		c.sub = c.store.rdb.Subscribe(context.Background(), c.store.ns.changes())
+		c.sub = nil
 	}
 }
 
@@ -48,35 +61,36 @@ const listenFor = 10 * time.Second
 // after a (re)subscription: messages may have been missed before it. After an
 // error the next call subscribes anew.
 func (c *Changes) Next(ctx context.Context) (topic string, err error) {
-	silent, sub := false, c.current()
-	for {
-		message, err := sub.ReceiveTimeout(ctx, listenFor)
+	sub, err := c.subscribed(ctx)
+	for silent := false; err == nil; {
+		var message any
+		message, err = sub.ReceiveTimeout(ctx, listenFor)
 		var timeout net.Error
-		switch {
-		case err == nil:
-		case ctx.Err() != nil:
-			return "", ctx.Err()
-		case errors.As(err, &timeout) && timeout.Timeout() && !silent:
+		if errors.As(err, &timeout) && timeout.Timeout() && ctx.Err() == nil && !silent {
 			silent = true // one ping without an answer, and the connection is given up
-			if err := sub.Ping(ctx); err != nil {
-				c.renew()
-				return "", wrap("listen for changed settings", err)
-			}
+			err = ping(ctx, sub)
 			continue
-		default:
-			if silent {
-				c.renew()
-			}
-			return "", wrap("listen for changed settings", err)
 		}
 		switch m := message.(type) {
 		case *redis.Message:
 			return m.Payload, nil
 		case *redis.Subscription:
 			return "", nil
+		case *redis.Pong:
+			silent = false
 		}
-		silent = false // a pong
 	}
+	c.giveUp()
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	return "", wrap("listen for changed settings", err)
+}
+
+func ping(ctx context.Context, sub *redis.PubSub) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return sub.Ping(ctx)
 }
 
 // Close ends the subscription, and a Next under way with it.
@@ -84,5 +98,8 @@ func (c *Changes) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.closed = true
+	if c.sub == nil {
+		return nil
+	}
 	return c.sub.Close()
 }

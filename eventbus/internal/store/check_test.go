@@ -153,3 +153,37 @@ func TestChangesAreHeard(t *testing.T) {
 	require.NoError(t, changes.Close())
 	require.Error(t, <-ended, "a wait under way ends")
 }
+
+// A server that accepts connections and answers nothing, be it from the start or
+// when a subscription has to be renewed, holds up Next no longer than a call. The
+// bus could not be stopped meanwhile.
+func TestChangesDoNotWaitForASilentServer(t *testing.T) {
+	t.Parallel()
+	const patience = 8 * time.Second // a call's 5 s and what a slow machine adds
+	server := redistest.Start(t, redistest.Options{})
+	proxy := redistest.NewProxy(t, server.Addr())
+	rdb := redis.NewClient(&redis.Options{Addr: proxy.Addr()})
+	defer func() { require.NoError(t, rdb.Close()) }()
+	s := open(t, rdb)
+	for name, before := range map[string]func(*store.Changes){
+		"from the start": func(*store.Changes) {},
+		"when renewed": func(changes *store.Changes) {
+			_, err := changes.Next(t.Context())
+			require.NoError(t, err)
+			proxy.CutAll()
+			for err == nil {
+				_, err = changes.Next(t.Context())
+			}
+		},
+	} {
+		changes := s.NewChanges()
+		before(changes)
+		proxy.DropReplies(true)
+		began := time.Now()
+		_, err := changes.Next(t.Context())
+		require.ErrorIs(t, err, errs.Unavailable, name)
+		require.Less(t, time.Since(began), patience, name)
+		require.NoError(t, changes.Close())
+		proxy.DropReplies(false)
+	}
+}
