@@ -29,8 +29,7 @@ type item struct {
 	entry    wire.Entry
 	handlers []*handler
 
-	job  dispatch.Job
-	only [1]dispatch.Task // the tasks where there is one handler, as there mostly is
+	job dispatch.Job // its work is the item itself
 }
 
 // accept takes what a claim brought: it decodes the entries and gives them to
@@ -40,6 +39,7 @@ func (c *Consumer) accept(t *served, cur *current, b poll.Batch, alone bool) (su
 	if now := t.current.Load(); now != nil {
 		cur = now // the claim may have told of other settings than those that it was made under
 	}
+	jobs := make([]*dispatch.Job, 0, len(b.Entries))
 	for i, raw := range b.Entries {
 		receipt := b.Receipt(i)
 		it := &item{consumer: c, topic: t, cur: cur, holder: b.Consumer, receipt: receipt, raw: raw}
@@ -51,8 +51,11 @@ func (c *Consumer) accept(t *served, cur *current, b poll.Batch, alone bool) (su
 				continue
 			}
 		}
-		it.start()
+		if it.address() {
+			jobs = append(jobs, &it.job)
+		}
 	}
+	c.pool.Submit(jobs...)
 	return suspects
 }
 
@@ -71,24 +74,24 @@ func decode(t *store.Topic, cameBack bool, raw []byte, newID func() string) wire
 	return e
 }
 
-// start gives the entry to the handlers that it is for.
-func (it *item) start() {
+// address makes the job of the handlers that the entry is for. Where this process
+// has none of them it puts the entry off and returns false.
+func (it *item) address() bool {
+	it.job = dispatch.Job{Topic: it.topic.name, Handlers: it.topic.states, Work: it}
 	it.handlers = it.topic.handlers
 	if id := it.entry.Handler; id != "" {
 		h := it.topic.handler(id)
 		if h == nil {
 			it.end([]store.Part{it.putOff(id, record.NoHandler, "not run: the process that took it has no such handler", it.consumer.jittered(noHandlerPause))})
-			return
+			return false
 		}
-		it.handlers = []*handler{h}
+		it.job.Handlers, it.handlers = h.aloneState, h.alone
 	}
-	tasks := it.only[:0]
-	for _, h := range it.handlers {
-		tasks = append(tasks, dispatch.Task{Handler: h.state, Run: func(ctx context.Context) error { return h.Run(ctx, &it.entry) }})
-	}
-	it.job = dispatch.Job{Topic: it.topic.name, Tasks: tasks, Finish: it.finish}
-	it.consumer.pool.Submit(&it.job)
+	return true
 }
+
+// Run calls the i-th of the entry's handlers.
+func (it *item) Run(ctx context.Context, i int) error { return it.handlers[i].Run(ctx, &it.entry) }
 
 // end hands over what is left of the entry to be written.
 func (it *item) end(parts []store.Part) {

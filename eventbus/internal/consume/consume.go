@@ -86,7 +86,8 @@ func New(cfg Config) *Consumer {
 			t = &served{name: h.Topic}
 			c.topics[h.Topic] = t
 		}
-		t.handlers = append(t.handlers, c.newHandler(h))
+		r := c.newHandler(h)
+		t.handlers, t.states = append(t.handlers, r), append(t.states, r.state)
 	}
 	c.pool = dispatch.New(dispatch.Config{Size: cfg.Size, OnRelease: func(string) { c.poller.Nudge() }})
 	c.mover = retry.NewMover(cfg.Store, cfg.Link, cfg.Log)

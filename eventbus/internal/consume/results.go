@@ -26,9 +26,9 @@ func (c *Consumer) jittered(d time.Duration) time.Duration {
 	return d + time.Duration(c.cfg.Random(int64(d/2)+1))
 }
 
-// finish turns the results of an entry's handlers into what becomes of it: what
+// Finish turns the results of an entry's handlers into what becomes of it: what
 // succeeded is done, and only what did not goes on, for its handler alone.
-func (it *item) finish(results []dispatch.Result) {
+func (it *item) Finish(results []dispatch.Result) {
 	var parts []store.Part
 	unfinished := 0
 	for _, r := range results {

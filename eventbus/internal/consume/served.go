@@ -21,6 +21,7 @@ import (
 type served struct {
 	name     string
 	handlers []*handler              // fixed
+	states   []*dispatch.Handler     // theirs
 	current  atomic.Pointer[current] // nil while there is no such topic or group
 	unread   bool                    // the last reading failed; guarded by Consumer.applying
 	created  time.Time               // when the topic was made that was last joined; likewise
@@ -37,6 +38,10 @@ type handler struct {
 	Handler
 	state    *dispatch.Handler
 	settings atomic.Pointer[settings.Handler]
+
+	// for an entry that is addressed to it alone
+	alone      []*handler
+	aloneState []*dispatch.Handler
 }
 
 func (c *Consumer) newHandler(h Handler) *handler {
@@ -50,6 +55,7 @@ func (c *Consumer) newHandler(h Handler) *handler {
 		c.cfg.Log.Info("a circuit breaker has closed: the handler is called again", "topic", h.Topic, "handler", h.ID)
 	}
 	r.settings.Store(&h.Base)
+	r.alone, r.aloneState = []*handler{r}, []*dispatch.Handler{r.state}
 	return r
 }
 

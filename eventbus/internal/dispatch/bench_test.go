@@ -13,14 +13,11 @@ func BenchmarkJob(b *testing.B) {
 	pool := New(Config{Size: cap(slots), OnRelease: func(string) { <-slots }})
 	defer pool.Stop(context.Background())
 	handler := NewHandler("noop", Settings{Enabled: true, Timeout: 10 * time.Second, MaxAbandoned: 16})
-	job := &Job{
-		Topic:  "orders",
-		Tasks:  []Task{{Handler: handler, Run: func(context.Context) error { return nil }}},
-		Finish: func([]Result) {},
-	}
+	work := &work{runs: []Run{func(context.Context) error { return nil }}, finish: func([]Result) {}}
+	handlers := []*Handler{handler}
 	b.ReportAllocs()
 	for b.Loop() {
 		slots <- struct{}{}
-		pool.Submit(job)
+		pool.Submit(&Job{Topic: "orders", Handlers: handlers, Work: work})
 	}
 }

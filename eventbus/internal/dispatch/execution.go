@@ -14,58 +14,60 @@ type execution struct {
 	firstRun    run
 	firstResult [1]Result
 
-	slot       bool       // holds a slot
-	prev, next *execution // in the pool's lists
+	slot          bool       // holds a slot
+	before, after *execution // in the pool's lists
 }
 
-// carry runs what is left of the job, finishes it, and goes on with the job to
-// which its slot falls. It returns early when another goroutine took the job over.
-func (e *execution) carry() {
-	var c carrier
+// carry runs what is left of the job, finishes it, and goes on with the jobs that
+// c finds then. It returns early when another goroutine took the job over.
+func (e *execution) carry(c *carrier) {
 	for e != nil {
-		for len(e.results) < len(e.job.Tasks) {
-			if !e.step(e.job.Tasks[len(e.results)]) {
+		for len(e.results) < len(e.job.Handlers) {
+			if !e.step(len(e.results)) {
 				return
 			}
 		}
-		e = e.pool.finish(e, &c)
+		e = e.pool.finish(e, c)
 	}
 }
 
-// step brings about the result of one task.
-func (e *execution) step(task Task) (carryOn bool) {
+// step brings about the result of the i-th task.
+func (e *execution) step(i int) (carryOn bool) {
+	h := e.job.Handlers[i]
 	if e.pool.stopping.Load() {
-		e.record(Result{Handler: task.Handler, Status: Unfinished})
+		e.record(Result{Handler: h, Status: Unfinished})
 		return true
 	}
-	permit, refusal, ok := task.Handler.enter(e.pool.soft)
+	permit, refusal, ok := h.enter(e.pool.soft)
 	if !ok {
 		e.record(refusal)
 		return true
 	}
 	r := &e.firstRun
-	if len(e.results) > 0 {
+	if i > 0 {
 		r = &run{}
 	}
-	r.of, r.task, r.permit = e, task, permit
+	r.begin(e, i, permit)
 	// First shown, then asked whether a stop has begun: a run that a stop does not
-	// see here will see the stop, so none starts behind its back.
+	// see here will see the stop, so none starts behind its back. The same holds
+	// for the watch.
 	e.current.Store(r)
 	if e.pool.stopping.Load() {
 		return e.callOff(r)
 	}
+	e.pool.watch.over(r.giveUpAt)
 	return r.do()
 }
 
 // callOff ends a run that has not started.
 func (e *execution) callOff(r *run) (carryOn bool) {
 	if !r.state.CompareAndSwap(running, returned) {
-		r.task.Handler.comeBack()
+		r.handler.comeBack()
 		return false
 	}
 	r.permit.report(errNeutral)
-	r.task.Handler.leave()
-	e.record(Result{Handler: r.task.Handler, Status: Unfinished})
+	r.handler.leave()
+	e.record(Result{Handler: r.handler, Status: Unfinished})
 	return true
 }
 

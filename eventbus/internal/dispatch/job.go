@@ -5,30 +5,28 @@ import (
 	"time"
 )
 
-// Run is one call of a handler. Its context ends at the handler's timeout and,
-// with the cause ErrStopping, when the pool stops hard. What it returns is read
-// by package outcome.
-type Run func(ctx context.Context) error
-
-// Task is one handler's share of a job.
-type Task struct {
-	Handler *Handler
-	Run     Run
-}
-
-// Job is one event with the handlers that are to run for it.
+// Job is one event with the handlers that are to run for it. It belongs to the
+// pool from Submit until its Finish is called.
 type Job struct {
 	// Topic is what RunningOf counts by.
 	Topic string
-	// Tasks run one after another in this order.
-	Tasks []Task
+	// Handlers run one after another in this order, each as a task of the job.
+	Handlers []*Handler
+	Work     Work
+
+	execution execution
+}
+
+// Work is what the pool does for a job.
+type Work interface {
+	// Run calls the handler of the i-th task. Its context ends at the handler's
+	// timeout and, with the cause ErrStopping, when the pool stops hard. What it
+	// returns is read by package outcome.
+	Run(ctx context.Context, i int) error
 	// Finish is called exactly once, from a goroutine of the pool, with one
 	// result per task in their order; the slice is its own from then on. It may
 	// block, and keeps the slot meanwhile. It must not panic.
-	Finish func(results []Result)
-	// Solo says that whoever submits the job lets nothing else run beside it.
-	// The pool itself makes no difference.
-	Solo bool
+	Finish(results []Result)
 }
 
 // Status is what became of a task. The zero value is none.

@@ -28,15 +28,19 @@ type Pool struct {
 	soft       chan struct{}             // closed when a stop begins
 	stopping   atomic.Bool               // set just before
 
+	watch watch
+
 	live atomic.Int64 // jobs whose Finish or OnRelease is still to come
 
 	mu       sync.Mutex
 	free     int
 	jobs     int            // submitted and not finished
 	topics   map[string]int // the same by topic
-	working  queue          // those that hold a slot
-	waiting  queue          // those that wait for one
+	working  queue          // those that hold a slot and are carried
+	ready    queue          // those that hold a slot and wait for a carrier
+	waiting  queue          // those that wait for a slot
 	parked   *carrier       // goroutines without work
+	waking   bool           // one of them was woken, or a new one started, and has not looked yet
 	draining bool           // a goroutine gives back those that wait
 	idle     chan struct{}  // closed when live is 0; nil while nobody waits for it
 }
@@ -45,7 +49,7 @@ type Pool struct {
 func New(cfg Config) *Pool {
 	size := max(cfg.Size, 1)
 	hard, cancel := context.WithCancelCause(context.Background())
-	return &Pool{
+	p := &Pool{
 		size:       size,
 		onRelease:  cfg.OnRelease,
 		hard:       hard,
@@ -54,76 +58,102 @@ func New(cfg Config) *Pool {
 		free:       size,
 		topics:     make(map[string]int),
 	}
+	p.watch.init(p)
+	return p
 }
 
-// Submit gives a job to the pool and returns without waiting. A job for which
+// Submit gives jobs to the pool and returns without waiting. A job for which
 // no slot is free waits for one, behind those that came before: whoever submits
 // asks Free first, and so bounds how many can wait. After Stop has begun every
-// task of the job is Unfinished.
-func (p *Pool) Submit(j *Job) {
-	e := &execution{pool: p, job: j}
-	e.results = e.firstResult[:0]
+// task of the jobs is Unfinished.
+func (p *Pool) Submit(jobs ...*Job) {
 	p.mu.Lock()
-	p.live.Add(1)
-	p.jobs++
-	p.topics[j.Topic]++
-	if p.free == 0 || p.stopping.Load() {
-		p.waiting.push(e)
-		if p.stopping.Load() {
-			p.drain()
+	defer p.mu.Unlock()
+	stopping := p.stopping.Load()
+	p.live.Add(int64(len(jobs)))
+	p.jobs += len(jobs)
+	for _, j := range jobs {
+		e := &j.execution
+		e.pool, e.job = p, j
+		e.results = e.firstResult[:0]
+		p.topics[j.Topic]++
+		if p.free == 0 || stopping {
+			p.waiting.push(e)
+			continue
 		}
-		p.mu.Unlock()
+		p.free--
+		e.slot = true
+		p.ready.push(e)
+	}
+	if stopping {
+		p.drain()
 		return
 	}
-	p.free--
-	p.occupy(e)
-	p.start(e)
-	p.mu.Unlock()
+	p.wake()
 }
 
-// occupy gives e a slot that is already taken off the free ones.
-func (p *Pool) occupy(e *execution) {
-	e.slot = true
-	p.working.push(e)
+// next returns the job that is to be carried next, nil where there is none. The
+// pool's lock is held.
+func (p *Pool) next() *execution {
+	e := p.ready.pop()
+	if e != nil {
+		p.working.push(e)
+		p.wake()
+	}
+	return e
 }
 
-// finish ends a job. It returns the one to go on with: that to which the slot
-// falls, or the next one that comes; nil when the carrier c is to end.
+// finish ends a job. It returns the one to go on with, be it after some time; nil
+// when the carrier c is to end.
 //
 // The order matters: Finish first, so that its blocking holds back whoever
 // claims; then the slot, then OnRelease, which may ask Free; then Stop may return.
 func (p *Pool) finish(e *execution, c *carrier) (next *execution) {
-	e.job.Finish(e.results)
+	topic := e.job.Topic
+	e.job.Work.Finish(e.results)
 
 	p.mu.Lock()
 	p.jobs--
-	if p.topics[e.job.Topic]--; p.topics[e.job.Topic] == 0 {
-		delete(p.topics, e.job.Topic)
+	if p.topics[topic]--; p.topics[topic] == 0 {
+		delete(p.topics, topic)
 	}
 	parked := false
 	if e.slot {
 		p.working.remove(e)
-		if next = p.waiting.pop(); next != nil {
-			p.occupy(next)
+		if w := p.waiting.pop(); w != nil {
+			w.slot = true
+			p.ready.push(w)
 		} else {
 			p.free++
-			if parked = !p.stopping.Load(); parked {
-				p.park(c)
-			}
+		}
+		if next = p.next(); next == nil {
+			parked = p.park(c)
 		}
 	}
 	p.mu.Unlock()
 
 	if p.onRelease != nil {
-		p.onRelease(e.job.Topic)
+		p.onRelease(topic)
 	}
 	if p.live.Add(-1) == 0 && p.stopping.Load() {
 		p.tellIdle()
 	}
 	if parked {
-		next = <-c.work
+		next = p.await(c)
 	}
 	return next
+}
+
+// runs returns the last run of each job that is carried.
+func (p *Pool) runs() (all []*run) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for e := p.working.first; e != nil; e = e.after {
+		if r := e.current.Load(); r != nil {
+			all = append(all, r)
+		}
+	}
+	return all
 }
 
 // Free returns how many more jobs would run at once; 0 after Stop has begun.

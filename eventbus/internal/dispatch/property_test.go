@@ -120,21 +120,22 @@ func ctxTimeout(ctx context.Context) time.Duration {
 func (o *observer) job(t *rapid.T, handlers []*Handler) *Job {
 	index := len(o.tasks)
 	var seen []*observed
-	job := &Job{Topic: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "topic")}
+	topic := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "topic")
+	var tasks []Task
 	for range rapid.IntRange(0, 3).Draw(t, "tasks") {
 		which := rapid.IntRange(0, len(handlers)-1).Draw(t, "handler") // rapid prints what it draws
 		task := &observed{handler: handlers[which], behaviour: drawBehaviour(t)}
 		seen = append(seen, task)
-		job.Tasks = append(job.Tasks, Task{task.handler, o.run(task)})
+		tasks = append(tasks, Task{task.handler, o.run(task)})
 	}
 	blocked := drawTime(t, "finish", 200)
-	job.Finish = func(results []Result) {
+	job := newJob(topic, func(results []Result) {
 		pass(blocked)
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.finishes[index]++
 		o.results[index] = results
-	}
+	}, tasks...)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.tasks = append(o.tasks, seen)

@@ -5,11 +5,11 @@ package dispatch
 type queue struct{ first, last *execution }
 
 func (q *queue) push(e *execution) {
-	e.prev, e.next = q.last, nil
+	e.before, e.after = q.last, nil
 	if q.last == nil {
 		q.first = e
 	} else {
-		q.last.next = e
+		q.last.after = e
 	}
 	q.last = e
 }
@@ -23,15 +23,15 @@ func (q *queue) pop() *execution {
 }
 
 func (q *queue) remove(e *execution) {
-	if e.prev == nil {
-		q.first = e.next
+	if e.before == nil {
+		q.first = e.after
 	} else {
-		e.prev.next = e.next
+		e.before.after = e.after
 	}
-	if e.next == nil {
-		q.last = e.prev
+	if e.after == nil {
+		q.last = e.before
 	} else {
-		e.next.prev = e.prev
+		e.after.before = e.before
 	}
-	e.prev, e.next = nil, nil
+	e.before, e.after = nil, nil
 }

@@ -26,12 +26,14 @@ const (
 
 // run is one call of a handler.
 type run struct {
-	of     *execution
-	task   Task
-	permit permit
-	state  atomic.Int32
-	ctx    runContext
-	start  time.Time
+	of       *execution
+	index    int // of its task
+	handler  *Handler
+	permit   permit
+	state    atomic.Int32
+	ctx      runContext
+	start    time.Time
+	giveUpAt time.Time
 }
 
 // verdict is what a handler said at its end.
@@ -42,13 +44,17 @@ type verdict struct {
 	broken bool // it panicked or ended its goroutine
 }
 
+// begin is called before anybody else knows of the run.
+func (r *run) begin(of *execution, i int, p permit) {
+	r.of, r.index, r.handler, r.permit = of, i, of.job.Handlers[i], p
+	r.start = time.Now()
+	r.ctx.pool, r.ctx.deadline = of.pool, r.start.Add(p.timeout)
+	r.giveUpAt = r.start.Add(giveUpAfter(p.timeout))
+}
+
 // do calls the handler and records the result. It returns whether the caller is
 // still the carrier of the job.
 func (r *run) do() (carryOn bool) {
-	r.start = time.Now()
-	r.ctx.pool, r.ctx.deadline = r.of.pool, r.start.Add(r.permit.timeout)
-	timer := time.AfterFunc(giveUpAfter(r.permit.timeout), r.giveUp)
-
 	var v verdict
 	ended := false
 	defer func() {
@@ -58,19 +64,18 @@ func (r *run) do() (carryOn bool) {
 			if value := recover(); value != nil {
 				v.err = newPanicError(value)
 			} else {
-				v.err, goexit = fmt.Errorf("run handler %q: %w", r.task.Handler.id, errGoexit), true
+				v.err, goexit = fmt.Errorf("run handler %q: %w", r.handler.id, errGoexit), true
 			}
 		}
 		carryOn = r.end(v)
-		timer.Stop()
 		r.ctx.end() // after the other end, which asks for the context's cause
 		if goexit && carryOn {
 			// This goroutine runs its deferred calls and is gone.
 			carryOn = false
-			go r.of.carry()
+			go r.of.carry(&carrier{})
 		}
 	}()
-	v.err = r.task.Run(&r.ctx)
+	v.err = r.of.job.Work.Run(&r.ctx, r.index)
 	if v.err != nil {
 		// Asked here, where a panic is the handler's: a nil pointer returned as an
 		// error often panics in its own methods.
@@ -91,7 +96,7 @@ func giveUpAfter(timeout time.Duration) time.Duration {
 
 // end records what a handler said, unless the run was given up before.
 func (r *run) end(v verdict) bool {
-	h := r.task.Handler
+	h := r.handler
 	if !r.state.CompareAndSwap(running, returned) {
 		h.comeBack()
 		return false
@@ -110,7 +115,7 @@ func (r *run) end(v verdict) bool {
 // read turns a verdict into a result.
 func (r *run) read(v verdict) Result {
 	now := time.Now()
-	result := Result{Handler: r.task.Handler, Err: v.err, Took: now.Sub(r.start)}
+	result := Result{Handler: r.handler, Err: v.err, Took: now.Sub(r.start)}
 	switch {
 	case v.err == nil:
 		result.Status = Succeeded
@@ -124,7 +129,7 @@ func (r *run) read(v verdict) Result {
 		result.Status = Failed
 		if !now.Before(r.ctx.deadline) && !r.stopped() {
 			result.Err = fmt.Errorf("run handler %q: %w after %v: %w",
-				r.task.Handler.id, errs.Timeout, r.permit.timeout, v.err)
+				r.handler.id, errs.Timeout, r.permit.timeout, v.err)
 		}
 	}
 	return result
@@ -133,12 +138,12 @@ func (r *run) read(v verdict) Result {
 // stopped reports whether a hard stop ended the context, and not its deadline.
 func (r *run) stopped() bool { return errors.Is(context.Cause(&r.ctx), ErrStopping) }
 
-// giveUp is the timer's: if the handler has not returned, it records that and
-// carries on with the job in the timer's goroutine.
+// giveUp is called when the run's time is over: if the handler has not returned,
+// it records that and carries on with the job in the calling goroutine.
 func (r *run) giveUp() {
 	if r.stopped() {
 		if r.cutOff() {
-			r.of.carry()
+			r.of.carry(&carrier{})
 		}
 		return
 	}
@@ -146,13 +151,13 @@ func (r *run) giveUp() {
 		return
 	}
 	r.of.record(Result{
-		Handler: r.task.Handler,
+		Handler: r.handler,
 		Status:  Failed,
 		Err: fmt.Errorf("run handler %q: %w after %v: %w",
-			r.task.Handler.id, errs.Timeout, r.permit.timeout, errs.Abandoned),
+			r.handler.id, errs.Timeout, r.permit.timeout, errs.Abandoned),
 		Took: time.Since(r.start),
 	})
-	r.of.carry()
+	r.of.carry(&carrier{})
 }
 
 // cutOff gives the run up because of a stop. If it returns true the caller is
@@ -161,12 +166,12 @@ func (r *run) cutOff() bool {
 	if !r.takeOver(cut, errNeutral) {
 		return false
 	}
-	r.of.record(Result{Handler: r.task.Handler, Status: Unfinished})
+	r.of.record(Result{Handler: r.handler, Status: Unfinished})
 	return true
 }
 
 func (r *run) takeOver(to int32, said error) bool {
-	return r.task.Handler.abandon(func() bool {
+	return r.handler.abandon(func() bool {
 		if !r.state.CompareAndSwap(running, to) {
 			return false
 		}

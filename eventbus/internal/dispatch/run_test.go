@@ -292,10 +292,8 @@ func TestFinishedJobIsNotKeptInMemory(t *testing.T) {
 		payload := &[1 << 16]byte{}
 		runtime.AddCleanup(payload, func(done chan struct{}) { close(done) }, released)
 		finished := make(chan struct{})
-		pool.Submit(&Job{
-			Tasks:  []Task{{h, func(context.Context) error { payload[0] = 1; return nil }}},
-			Finish: func([]Result) { close(finished) },
-		})
+		pool.Submit(newJob("", func([]Result) { close(finished) },
+			Task{h, func(context.Context) error { payload[0] = 1; return nil }}))
 		<-finished
 	}
 	submit()

@@ -25,6 +25,34 @@ func with(f func(*Settings)) Settings {
 	return s
 }
 
+// Run is what a task calls.
+type Run func(ctx context.Context) error
+
+// Task is one handler's share of a job.
+type Task struct {
+	Handler *Handler
+	Run     Run
+}
+
+// work is made of functions.
+type work struct {
+	runs   []Run
+	finish func([]Result)
+}
+
+func (w *work) Run(ctx context.Context, i int) error { return w.runs[i](ctx) }
+func (w *work) Finish(results []Result)              { w.finish(results) }
+
+func newJob(topic string, finish func([]Result), tasks ...Task) *Job {
+	w := &work{finish: finish}
+	job := &Job{Topic: topic, Work: w}
+	for _, task := range tasks {
+		job.Handlers = append(job.Handlers, task.Handler)
+		w.runs = append(w.runs, task.Run)
+	}
+	return job
+}
+
 // testBundle is a pool in a bubble of synctest, where time passes only while all
 // wait: every duration in these tests is exact.
 type testBundle struct {
@@ -47,11 +75,11 @@ func inBubble(t *testing.T, size int, f func(t *testing.T, b *testBundle)) {
 // would close it twice and panic.
 func (b *testBundle) submit(tasks ...Task) <-chan []Result {
 	done := make(chan []Result, 1)
-	b.pool.Submit(&Job{Topic: "orders", Tasks: tasks, Finish: func(results []Result) {
+	b.pool.Submit(newJob("orders", func(results []Result) {
 		done <- results
 		close(done)
 		b.finished.Add(1)
-	}})
+	}, tasks...))
 	return done
 }
 

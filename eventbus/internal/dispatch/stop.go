@@ -27,6 +27,7 @@ const grace = time.Second
 // end: it would wait for itself.
 func (p *Pool) Stop(ctx context.Context) {
 	p.beginStop()
+	defer p.watch.stop()
 	defer p.cancelHard(ErrStopping)
 	if p.waitIdle(ctx.Done()) {
 		return
@@ -50,16 +51,14 @@ func (p *Pool) beginStop() {
 		close(p.soft)
 		p.dismissParked()
 	}
-	if p.waiting.first != nil {
-		p.drain()
-	}
+	p.drain()
 }
 
 // drain sees to it that a goroutine gives back the jobs that wait for a slot. One
 // is enough, however many there are: they only have their Finish called. The lock
 // is held.
 func (p *Pool) drain() {
-	if !p.draining {
+	if !p.draining && p.waiting.first != nil {
 		p.draining = true
 		go p.giveBack()
 	}
@@ -74,7 +73,7 @@ func (p *Pool) giveBack() {
 		if e == nil {
 			return
 		}
-		e.carry() // without a slot it ends after this one job
+		e.carry(&carrier{})
 	}
 }
 
@@ -114,15 +113,9 @@ func (p *Pool) tellIdle() {
 // cutAll gives up every run that is still under way. At most Size jobs are cut,
 // each carried to its end by a goroutine of its own.
 func (p *Pool) cutAll() {
-	p.mu.Lock()
-	var under []*execution
-	for e := p.working.first; e != nil; e = e.next {
-		under = append(under, e)
-	}
-	p.mu.Unlock()
-	for _, e := range under {
-		if r := e.current.Load(); r != nil && r.cutOff() {
-			go e.carry()
+	for _, r := range p.runs() {
+		if r.cutOff() {
+			go r.of.carry(&carrier{})
 		}
 	}
 }

@@ -242,17 +242,17 @@ func TestSubmitAfterStopGivesBack(t *testing.T) {
 		pool.Stop(t.Context())
 		h := NewHandler("h", with(func(s *Settings) { s.Enabled = false })) // Unfinished all the same
 		given := make(chan []Result)
-		pool.Submit(&Job{Tasks: []Task{{h, returns(nil)}}, Finish: func(results []Result) { given <- results }})
+		pool.Submit(newJob("", func(results []Result) { given <- results }, Task{h, returns(nil)}))
 		require.Equal(t, []Status{Unfinished}, statuses(<-given), "without another Stop")
 		synctest.Wait()
 
 		unblock := make(chan struct{})
 		var finished []Status
 		for range 3 {
-			pool.Submit(&Job{Tasks: []Task{{h, returns(nil)}}, Finish: func(results []Result) {
+			pool.Submit(newJob("", func(results []Result) {
 				<-unblock
 				finished = append(finished, statuses(results)...)
-			}})
+			}, Task{h, returns(nil)}))
 		}
 		synctest.Wait()
 		require.Equal(t, 3, pool.Running())
@@ -275,7 +275,7 @@ func TestStopWaitsForABlockedFinish(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		pool := New(Config{Size: 1})
-		pool.Submit(&Job{Finish: func([]Result) { pass(time.Hour) }})
+		pool.Submit(newJob("", func([]Result) { pass(time.Hour) }))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		start := time.Now()

@@ -58,13 +58,13 @@ func TestStress(t *testing.T) {
 			for range rand.IntN(4) {
 				tasks = append(tasks, Task{handlers[rand.IntN(len(handlers))], somehow(deaf)})
 			}
-			pool.Submit(&Job{Topic: string(rune('a' + i%3)), Tasks: tasks, Finish: func(results []Result) {
+			pool.Submit(newJob(string(rune('a'+i%3)), func(results []Result) {
 				finished[i].Add(1)
 				if len(results) != len(tasks) {
 					t.Errorf("%d results for %d tasks", len(results), len(tasks))
 				}
 				working.Done()
-			}})
+			}, tasks...))
 			if i == jobs*3/4 {
 				for range 3 {
 					helpers.Go(func() {

@@ -56,9 +56,9 @@ func (s *Store) Finish(ctx context.Context, k *Keys, consumer string, deadLimit 
 	args := make([]any, 3, 3+len(ended))
 	args[0], args[1] = groupField(k.Group), deadLimit
 	simple := 0
-	for _, e := range ended {
-		if e.simple() {
-			args = append(args, e.Receipt)
+	for i := range ended {
+		if e := &ended[i]; e.simple() {
+			args = append(args, &e.Receipt) // a pointer, which costs no memory of its own
 			simple++
 		}
 	}
