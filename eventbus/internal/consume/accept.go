@@ -39,10 +39,9 @@ func (c *Consumer) accept(t *served, cur *current, b poll.Batch, alone bool) (su
 	if now := t.current.Load(); now != nil {
 		cur = now // the claim may have told of other settings than those that it was made under
 	}
-	jobs := make([]*dispatch.Job, 0, len(b.Entries))
+	receipts, jobs := b.Receipts(), make([]*dispatch.Job, 0, len(b.Entries))
 	for i, raw := range b.Entries {
-		receipt := b.Receipt(i)
-		it := &item{consumer: c, topic: t, cur: cur, holder: b.Consumer, receipt: receipt, raw: raw}
+		it := &item{consumer: c, topic: t, cur: cur, holder: b.Consumer, receipt: receipts[i], raw: raw}
 		it.entry = decode(cur.topic, i < b.Returned, raw, c.cfg.NewID)
 		if it.entry.Deliveries >= suspectAt {
 			suspects = true

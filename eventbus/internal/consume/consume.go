@@ -89,7 +89,7 @@ func New(cfg Config) *Consumer {
 		r := c.newHandler(h)
 		t.handlers, t.states = append(t.handlers, r), append(t.states, r.state)
 	}
-	c.pool = dispatch.New(dispatch.Config{Size: cfg.Size, OnRelease: func(string) { c.poller.Nudge() }})
+	c.pool = dispatch.New(dispatch.Config{Size: cfg.Size, OnRelease: func(free int) { c.poller.Released(free) }})
 	c.mover = retry.NewMover(cfg.Store, cfg.Link, cfg.Log)
 	c.finisher = finish.New(finish.Config{Store: cfg.Store, Link: cfg.Link, Log: cfg.Log, Written: c.written})
 	c.keeper = lease.NewKeeper(lease.Config{

@@ -10,7 +10,7 @@ import (
 // nothing, with its context and its timer, from Submit to the free slot.
 func BenchmarkJob(b *testing.B) {
 	slots := make(chan struct{}, 64)
-	pool := New(Config{Size: cap(slots), OnRelease: func(string) { <-slots }})
+	pool := New(Config{Size: cap(slots), OnRelease: func(int) { <-slots }})
 	defer pool.Stop(context.Background())
 	handler := NewHandler("noop", Settings{Enabled: true, Timeout: 10 * time.Second, MaxAbandoned: 16})
 	work := &work{runs: []Run{func(context.Context) error { return nil }}, finish: func([]Result) {}}

@@ -55,7 +55,7 @@ func (e *execution) step(i int) (carryOn bool) {
 	if e.pool.stopping.Load() {
 		return e.callOff(r)
 	}
-	e.pool.watch.over(r.giveUpAt)
+	e.pool.watch.over(r.giveUpAt())
 	return r.do()
 }
 

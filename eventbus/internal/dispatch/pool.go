@@ -11,16 +11,16 @@ import (
 type Config struct {
 	// Size is how many jobs run at once; at least 1.
 	Size int
-	// OnRelease is called after a job of the topic has finished and left its
-	// slot, from a goroutine of the pool. It must not block. Nil means nobody
-	// asks.
-	OnRelease func(topic string)
+	// OnRelease is called after a job has finished and left its slot, from a
+	// goroutine of the pool, with the number of slots that were free then. It
+	// must not block. Nil means nobody asks.
+	OnRelease func(free int)
 }
 
 // Pool runs jobs in a bounded number of slots. It is safe for concurrent use.
 type Pool struct {
 	size      int
-	onRelease func(topic string)
+	onRelease func(free int)
 
 	hard       context.Context // parent of every run's context
 	cancelHard context.CancelCauseFunc
@@ -130,10 +130,11 @@ func (p *Pool) finish(e *execution, c *carrier) (next *execution) {
 			parked = p.park(c)
 		}
 	}
+	free := p.free
 	p.mu.Unlock()
 
 	if p.onRelease != nil {
-		p.onRelease(topic)
+		p.onRelease(free)
 	}
 	if p.live.Add(-1) == 0 && p.stopping.Load() {
 		p.tellIdle()

@@ -89,7 +89,7 @@ func TestSlotIsFreeOnlyAfterFinish(t *testing.T) {
 		note := func(what string) {
 			events = append(events, fmt.Sprintf("%s, free %d, running %d", what, pool.Free(), pool.RunningOf("orders")))
 		}
-		pool = New(Config{Size: 1, OnRelease: func(topic string) { note("released " + topic) }})
+		pool = New(Config{Size: 1, OnRelease: func(int) { note("released orders") }})
 		defer func() { pool.Stop(t.Context()) }()
 		unblock := make(chan struct{})
 		pool.Submit(newJob("orders", func([]Result) { note("finish"); <-unblock }))

@@ -153,7 +153,7 @@ func TestEveryTaskHasOneTrueResult(t *testing.T) {
 		// A bubble's test has no Deadline, which rapid would ask for: hidden.
 		rapid.Check(struct{ rapid.TB }{t}, func(t *rapid.T) {
 			o := &observer{}
-			pool := New(Config{Size: rapid.IntRange(1, 4).Draw(t, "size"), OnRelease: func(string) {}})
+			pool := New(Config{Size: rapid.IntRange(1, 4).Draw(t, "size"), OnRelease: func(int) {}})
 			var handlers []*Handler
 			for _, id := range []string{"x", "y"} {
 				handlers = append(handlers, NewHandler(id, drawSettings(t)))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync/atomic"
 	"time"
 
@@ -26,14 +25,13 @@ const (
 
 // run is one call of a handler.
 type run struct {
-	of       *execution
-	index    int // of its task
-	handler  *Handler
-	permit   permit
-	state    atomic.Int32
-	ctx      runContext
-	start    time.Time
-	giveUpAt time.Time
+	of      *execution
+	index   int // of its task
+	handler *Handler
+	permit  permit
+	state   atomic.Int32
+	ctx     runContext
+	start   time.Time
 }
 
 // verdict is what a handler said at its end.
@@ -49,7 +47,6 @@ func (r *run) begin(of *execution, i int, p permit) {
 	r.of, r.index, r.handler, r.permit = of, i, of.job.Handlers[i], p
 	r.start = time.Now()
 	r.ctx.pool, r.ctx.deadline = of.pool, r.start.Add(p.timeout)
-	r.giveUpAt = r.start.Add(giveUpAfter(p.timeout))
 }
 
 // do calls the handler and records the result. It returns whether the caller is
@@ -86,13 +83,9 @@ func (r *run) do() (carryOn bool) {
 	return // what the deferred function says
 }
 
-// giveUpAfter saturates: a timeout of centuries must not become one of the past.
-func giveUpAfter(timeout time.Duration) time.Duration {
-	if timeout > math.MaxInt64-abandonGrace {
-		return math.MaxInt64
-	}
-	return timeout + abandonGrace
-}
+// giveUpAt is when the handler should long have returned. Timeouts of centuries
+// lead beyond the clock, where it stands still: they do not become one of the past.
+func (r *run) giveUpAt() time.Time { return r.ctx.deadline.Add(abandonGrace) }
 
 // end records what a handler said, unless the run was given up before.
 func (r *run) end(v verdict) bool {

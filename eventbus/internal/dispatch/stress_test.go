@@ -22,7 +22,7 @@ func TestStress(t *testing.T) {
 	for range 5 {
 		const size, jobs = 8, 1000
 		var released atomic.Int64
-		pool := New(Config{Size: size, OnRelease: func(string) { released.Add(1) }})
+		pool := New(Config{Size: size, OnRelease: func(int) { released.Add(1) }})
 		handlers := make([]*Handler, 4)
 		draw := func() Settings {
 			return Settings{

@@ -58,10 +58,10 @@ func (w *watch) look() {
 	for _, r := range w.pool.runs() {
 		switch {
 		case r.state.Load() != running:
-		case !now.Before(r.giveUpAt):
+		case !now.Before(r.giveUpAt()):
 			go r.giveUp()
-		case first.IsZero() || r.giveUpAt.Before(first):
-			first = r.giveUpAt
+		case first.IsZero() || r.giveUpAt().Before(first):
+			first = r.giveUpAt()
 		}
 	}
 	if !first.IsZero() {

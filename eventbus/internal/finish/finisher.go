@@ -1,9 +1,9 @@
 // Package finish ends events: it collects what handlers have ended and writes
 // it to Redis, many in one call.
 //
-// There is no delay for the sake of a batch: what has ended while a call was
-// under way goes into the next one. Under load batches grow by themselves; on
-// an idle bus an event is finished at once.
+// What has ended while a call was under way goes into the next one. Calls that
+// follow one another closely are kept a little apart, so that under load batches
+// grow; on an idle bus an event is finished at once.
 //
 // # What it survives
 //
@@ -25,6 +25,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/seed4933/eventbus/eventbus/internal/link"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
@@ -36,6 +37,10 @@ const (
 	maxBatchBytes = 4 << 20
 	// maxPending is how many ended events wait before Add blocks.
 	maxPending = 4096
+	// gatherFor is how long after one batch the next one is gathered, unless
+	// enough is there before.
+	gatherFor = 300 * time.Microsecond
+	enough    = 200
 )
 
 // Store is what a Finisher needs of Redis.
@@ -70,6 +75,8 @@ type Finisher struct {
 	pending []Item
 	spare   []Item // the buffer of the batch before, to be filled next
 	writing int
+	written time.Time         // when the last batch was
+	gathers bool              // more is waited for
 	stuck   map[string]*stuck // by stuckKey
 	closed  bool
 	quit    bool // Run has returned, or is about to
@@ -91,7 +98,9 @@ func (f *Finisher) Add(item Item) {
 		f.changed.Wait()
 	}
 	f.pending = append(f.pending, item)
-	f.changed.Broadcast()
+	if !f.gathers || len(f.pending) == enough {
+		f.changed.Broadcast()
+	}
 }
 
 // Idle tells that all that was added is written, or stuck.
@@ -120,6 +129,7 @@ func (f *Finisher) Run(ctx context.Context) int {
 	})
 	defer stop()
 	for {
+		f.gather(ctx)
 		items := f.next(ctx)
 		if len(items) == 0 {
 			f.mu.Lock()
@@ -129,7 +139,7 @@ func (f *Finisher) Run(ctx context.Context) int {
 		left := f.write(ctx, items)
 		clear(items) // the events go, the buffer stays
 		f.mu.Lock()
-		f.writing, f.spare = 0, items
+		f.writing, f.spare, f.written = 0, items, time.Now()
 		f.release()
 		left += len(f.pending) + f.held()
 		f.mu.Unlock()
@@ -137,6 +147,23 @@ func (f *Finisher) Run(ctx context.Context) int {
 			return left
 		}
 	}
+}
+
+// gather waits for more to write, where something was written just now.
+func (f *Finisher) gather(ctx context.Context) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	until := f.written.Add(gatherFor)
+	left := time.Until(until)
+	if left <= 0 {
+		return
+	}
+	defer time.AfterFunc(left, f.wake).Stop()
+	f.gathers = true
+	for len(f.pending) < enough && !f.closed && ctx.Err() == nil && time.Now().Before(until) {
+		f.changed.Wait()
+	}
+	f.gathers = false
 }
 
 func (f *Finisher) wake() {

@@ -265,6 +265,7 @@ func TestWrittenComesOnceItCounts(t *testing.T) {
 		b.run(t.Context())
 		for i, k := range []*store.Keys{topic("good"), topic("bad"), topic("good")} {
 			b.Add(failed(k, fmt.Sprint("r", i)))
+			<-time.After(gatherFor)
 			synctest.Wait()
 			require.EqualValues(t, i+1, told.Load())
 		}

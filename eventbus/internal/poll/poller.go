@@ -41,6 +41,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus/internal/link"
@@ -83,12 +84,12 @@ type Batch struct {
 	Claim    uint64
 }
 
-// Receipt is the receipt of the i-th entry; "" when there is none.
-func (b *Batch) Receipt(i int) string {
+// Receipts are the receipts of the entries, each "" when there is none.
+func (b *Batch) Receipts() []string {
 	if b.Consumer == "" {
-		return ""
+		return make([]string, len(b.Entries))
 	}
-	return b.Claimed.Receipt(b.Claim, i)
+	return b.Claimed.Receipts(b.Claim)
 }
 
 // Config is what a Poller works with.
@@ -127,7 +128,15 @@ type Poller struct {
 	claims uint64
 	first  int // where the next round begins
 
-	claimed  time.Time     // when the last round was over; the loop's own
+	// the loop's own
+	claimed   time.Time      // when the last claim was answered
+	rounds    int            // under way
+	ordered   int            // entries that were asked for and are not in the pool yet
+	orderedOf map[string]int // the same by the topic's bell
+	listened  time.Time      // when the loop last saw to the listener
+
+	crowded  atomic.Bool // a topic is ready and has no room
+	answered chan *order
 	nudge    chan struct{} // something has changed: look again
 	stopping chan struct{}
 	stop     sync.Once
@@ -145,7 +154,7 @@ type state struct {
 
 // New returns a poller without topics.
 func New(cfg Config) *Poller {
-	return &Poller{cfg: cfg, byKey: map[string]*state{}, said: map[string]string{}, nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
+	return &Poller{cfg: cfg, byKey: map[string]*state{}, said: map[string]string{}, orderedOf: map[string]int{}, answered: make(chan *order), nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
 }
 
 // Serve replaces the topics that are polled: those that are enabled and have
@@ -171,6 +180,14 @@ func (p *Poller) Serve(topics []*Topic) {
 	p.Nudge()
 }
 
+// Released tells that a slot was freed, and how many are free now. The loop looks
+// again where that may be worth a claim, or somebody waits for room of his own.
+func (p *Poller) Released(free int) {
+	if free == 1 || free == p.cfg.Size/2 || free == p.cfg.Size || p.crowded.Load() {
+		p.Nudge()
+	}
+}
+
 // Nudge makes the loop look again: a slot was freed, something was finished.
 func (p *Poller) Nudge() {
 	select {
@@ -187,6 +204,7 @@ func (p *Poller) Stop() { p.stop.Do(func() { close(p.stopping) }) }
 func (p *Poller) Run(ctx context.Context) {
 	p.ears = newListeners(p.cfg.Store)
 	defer p.ears.close(ctx, p.hear)
+	defer p.settleAll()
 	for {
 		select {
 		case <-p.stopping:
@@ -198,12 +216,16 @@ func (p *Poller) Run(ctx context.Context) {
 		if p.link(ctx) != nil {
 			return
 		}
-		if p.round(ctx) {
-			continue
-		}
-		if !p.wait(ctx) {
+		if !p.wait(ctx, p.launch()) {
 			return
 		}
+	}
+}
+
+// settleAll waits for the claims that are under way: what they bring is in flight.
+func (p *Poller) settleAll() {
+	for p.rounds > 0 {
+		p.answer(<-p.answered)
 	}
 }
 
@@ -224,15 +246,29 @@ func (p *Poller) link(ctx context.Context) error {
 	return p.cfg.Link.Wait(ctx)
 }
 
-// wait listens until there is something to do; false when the poller stops.
-func (p *Poller) wait(ctx context.Context) bool {
-	keys, delay := p.wanted()
-	if pause := p.ears.listen(ctx, keys, p.cfg.Consumer()); pause > 0 {
-		delay = min(delay, pause)
+// listenEvery is how often the loop sees to the listener while it claims.
+const listenEvery = 5 * time.Millisecond
+
+// wait waits until there is something to do, for no longer than most where that is
+// not 0; false when the poller stops.
+func (p *Poller) wait(ctx context.Context, most time.Duration) bool {
+	delay := BlockTimeout
+	if p.rounds == 0 && most == 0 || time.Since(p.listened) > listenEvery {
+		p.listened = time.Now()
+		var keys []key
+		keys, delay = p.wanted()
+		if pause := p.ears.listen(ctx, keys, p.cfg.Consumer()); pause > 0 {
+			delay = min(delay, pause)
+		}
+	}
+	if most > 0 {
+		delay = min(delay, most)
 	}
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {
+	case o := <-p.answered:
+		p.answer(o)
 	case heard := <-p.ears.heard:
 		p.hear(ctx, heard)
 	case <-p.nudge:

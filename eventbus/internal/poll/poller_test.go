@@ -174,7 +174,7 @@ func TestPollerKnowsTheReceipts(t *testing.T) {
 	var known []string
 	for _, batch := range b.batch {
 		for i := range batch.Entries {
-			known = append(known, batch.Receipt(i))
+			known = append(known, batch.Receipts()[i])
 		}
 	}
 	require.ElementsMatch(t, held, known)

@@ -3,7 +3,6 @@ package poll
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
@@ -12,6 +11,7 @@ import (
 
 // order is one claim of a round.
 type order struct {
+	round    *round
 	st       *state
 	most     int
 	pop      int
@@ -21,44 +21,68 @@ type order struct {
 	err      error
 }
 
-// round claims once from every topic that is ready and has room, and tells
-// whether there was any.
-func (p *Poller) round(ctx context.Context) bool {
-	p.gather(ctx)
-	orders, alone := p.plan()
-	if len(orders) == 0 || !p.cfg.Valid() {
-		return false
-	}
-	var all sync.WaitGroup
-	for _, o := range orders[1:] {
-		all.Go(func() { p.order(o) })
-	}
-	p.order(orders[0])
-	all.Wait()
-	p.claimed = time.Now()
-	for _, o := range orders {
-		p.settle(o, alone)
-	}
-	return true
+// round is a claim from every topic that is ready and has room. Its claims go out
+// together.
+type round struct {
+	left  int  // claims that are not answered yet
+	alone bool // the one entry that is asked for runs alone
 }
 
-// gatherFor is how long after the last claim a busy pool is given to free more
-// slots, so that one call fetches many events where handlers are quick. Where
-// they are slow it delays a claim by no more than this.
-const gatherFor = 300 * time.Microsecond
+const (
+	// maxRounds is how many rounds may be under way: one is on its way through
+	// Redis while what another one brought is handed to the pool.
+	maxRounds = 2
+	// gatherFor is how long after the last claim a busy pool is given to free more
+	// slots, so that one call fetches many events where handlers are quick. Where
+	// they are slow it delays a claim by no more than this.
+	gatherFor = 300 * time.Microsecond
+)
 
-func (p *Poller) gather(ctx context.Context) {
-	left := gatherFor - time.Since(p.claimed)
-	if free := p.cfg.Free(); left <= 0 || free == 0 || free >= p.cfg.Size/2 {
-		return
+// launch sends a round off where there is anything to claim. It returns after what
+// time to try again though nothing has happened; 0 for never.
+func (p *Poller) launch() (again time.Duration) {
+	if p.rounds == maxRounds || !p.cfg.Valid() {
+		return 0
 	}
-	timer := time.NewTimer(left)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-p.stopping:
-	case <-ctx.Done():
+	if left := gatherFor - time.Since(p.claimed); left > 0 {
+		if free := p.cfg.Free() - p.ordered; free < max(p.cfg.Size/2, 1) {
+			return left
+		}
 	}
+	orders, alone := p.plan()
+	if len(orders) == 0 {
+		return 0
+	}
+	p.rounds++
+	r := &round{left: len(orders), alone: alone}
+	for _, o := range orders {
+		o.round = r
+		p.reserve(o.st, o.most)
+		go func() {
+			p.order(o)
+			p.answered <- o
+		}()
+	}
+	return 0
+}
+
+// reserve keeps slots for entries that are on their way.
+func (p *Poller) reserve(st *state, n int) {
+	p.ordered += n
+	p.orderedOf[st.Keys.Bell] += n
+}
+
+// answer acts on the reply to a claim.
+func (p *Poller) answer(o *order) {
+	p.claimed = time.Now()
+	if o.round.left--; o.round.left == 0 {
+		p.rounds--
+	}
+	n := len(o.got.Entries)
+	p.reserve(o.st, n-o.most)
+	p.launch() // the next one is on its way while this one is handed over
+	p.settle(o, o.round.alone)
+	p.reserve(o.st, -n)
 }
 
 // plan gives every ready topic a fair part of the free room.
@@ -70,10 +94,13 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 			return orders, true
 		}
 	}
-	free := p.cfg.Free()
+	free := p.cfg.Free() - p.ordered
 	if free <= 0 || len(p.topics) == 0 {
 		return nil, false
 	}
+	p.crowded.Store(true) // until it is known, so that no release is missed
+	crowded := false
+	defer func() { p.crowded.Store(crowded) }()
 	now := time.Now()
 	ready := make([]*state, 0, len(p.topics))
 	p.first++
@@ -89,8 +116,9 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 	}
 	for i, st := range ready {
 		part := (free + len(ready) - i - 1) / (len(ready) - i) // what is left, shared by those who are left
-		most := min(part, st.Room(), maxClaim)
+		most := min(part, st.Room()-p.orderedOf[st.Keys.Bell], maxClaim)
 		if most <= 0 {
+			crowded = true
 			continue
 		}
 		if st.AtMostOnce {

@@ -14,7 +14,7 @@ package poll
 // planSolo claims one entry once nothing is in flight. It leaves solo mode when
 // the topic may not have another one now: the others need not wait for that.
 func (p *Poller) planSolo() []*order {
-	if !p.cfg.Idle() {
+	if p.ordered > 0 || !p.cfg.Idle() {
 		return nil
 	}
 	if p.solo.Room() <= 0 {

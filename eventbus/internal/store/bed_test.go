@@ -156,7 +156,7 @@ func (b *bed) claimed(most int) (receipts, entries []string) {
 	got, err := b.store.Claim(b.Context(), &b.keys, consumer, b.claim, most, most)
 	require.NoError(b, err)
 	for i, e := range got.Entries {
-		receipts = append(receipts, got.Receipt(b.claim, i))
+		receipts = append(receipts, got.Receipts(b.claim)[i])
 		entries = append(entries, string(e))
 	}
 	return receipts, entries

@@ -20,13 +20,24 @@ type Claimed struct {
 	Returned int      // so many of the first entries had come back, not from producers
 }
 
-// Receipt is the receipt of the i-th entry, from 0, of a claim.
-func (c *Claimed) Receipt(claim uint64, i int) string {
-	r := strconv.FormatUint(claim, 10) + "-" + strconv.Itoa(i+1)
-	if i < c.Returned {
-		r += returnedMark
+// Receipts are the receipts of the entries of a claim.
+func (c *Claimed) Receipts(claim uint64) []string {
+	var buf []byte
+	ends := make([]int, len(c.Entries))
+	for i := range c.Entries {
+		buf = strconv.AppendUint(buf, claim, 10)
+		buf = append(buf, '-')
+		buf = strconv.AppendInt(buf, int64(i+1), 10)
+		if i < c.Returned {
+			buf = append(buf, returnedMark...)
+		}
+		ends[i] = len(buf)
 	}
-	return r
+	all, receipts, from := string(buf), make([]string, len(c.Entries)), 0 // one string, cut up
+	for i, end := range ends {
+		receipts[i], from = all[from:end], end
+	}
+	return receipts
 }
 
 const returnedMark = "r"
@@ -55,8 +66,7 @@ func (s *Store) Claim(ctx context.Context, k *Keys, consumer string, claim uint6
 	if k.Shared() {
 		keys = append(keys, k.Returns)
 	}
-	cmd := s.eval(ctx, "claim", keys, groupField(k.Group), consumer, strconv.FormatUint(claim, 10)+"-", most, maxClaimBytes, pop)
-	return claimed(cmd, k)
+	return s.claimed(ctx, k, "claim", keys, groupField(k.Group), consumer, strconv.FormatUint(claim, 10)+"-", most, maxClaimBytes, pop)
 }
 
 // PopFor is how many entries of a size like these one pop may fetch, so that the
@@ -80,18 +90,23 @@ func (s *Store) Take(ctx context.Context, k *Keys, most int) (Claimed, error) {
 	if k.Shared() {
 		keys = append(keys, k.Returns)
 	}
-	return claimed(s.eval(ctx, "take", keys, groupField(k.Group), most), k)
+	return s.claimed(ctx, k, "take", keys, groupField(k.Group), most)
 }
 
-func claimed(cmd *redis.Cmd, k *Keys) (Claimed, error) {
-	reply, err := cmd.Slice()
+func (s *Store) claimed(ctx context.Context, k *Keys, script string, keys []string, args ...any) (c Claimed, err error) {
+	reply, err := evalAs(ctx, s, redis.NewStringSliceCmd, script, keys, args).Result()
+	if err == nil {
+		c.Revision, err = strconv.ParseInt(reply[0], 10, 64)
+	}
+	if err == nil {
+		c.Returned, err = strconv.Atoi(reply[1])
+	}
 	if err != nil {
 		return Claimed{}, wrap(fmt.Sprintf("claim from topic %q, group %q", k.Topic, k.Group), err)
 	}
-	c := Claimed{Revision: reply[0].(int64), Returned: int(reply[1].(int64))}
-	c.Entries = make([][]byte, 0, len(reply)-2)
-	for _, e := range reply[2:] {
-		c.Entries = append(c.Entries, bytesOf(e.(string)))
+	c.Entries = make([][]byte, len(reply)-2)
+	for i, e := range reply[2:] {
+		c.Entries[i] = bytesOf(e)
 	}
 	return c, nil
 }

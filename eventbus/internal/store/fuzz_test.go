@@ -16,8 +16,8 @@ func FuzzOrder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, receipt string, claim uint64, place, returned uint16) {
 		_, _ = Order(receipt)
 		_ = CameBack(receipt)
-		c := Claimed{Returned: int(returned)}
-		written := c.Receipt(claim, int(place))
+		c := Claimed{Returned: int(returned), Entries: make([][]byte, int(place)+1)}
+		written := c.Receipts(claim)[place]
 		gotClaim, gotPlace := Order(written)
 		if gotClaim != claim || gotPlace != int(place)+1 || CameBack(written) != (place < returned) {
 			t.Fatalf("%q is read as claim %d, place %d, came back %t", written, gotClaim, gotPlace, CameBack(written))

@@ -274,7 +274,7 @@ func (m *model) claim(t *rapid.T) {
 		g.held[consumer] = map[string]string{}
 	}
 	for i, e := range want {
-		g.held[consumer][got.Receipt(g.claims, i)] = e
+		g.held[consumer][got.Receipts(g.claims)[i]] = e
 	}
 	if len(want) > 0 && len(g.queue)+len(g.returns) > 0 {
 		g.bell = true

@@ -39,20 +39,37 @@ func loadScripts() scripts {
 // once is a call that is not repeated by the client when its reply is lost, also
 // not by a ClusterClient, which repeats others whatever its MaxRetries says. It
 // still follows MOVED and ASK.
-type once struct{ *redis.Cmd }
+type once struct{ redis.Cmder }
 
 func (once) NoRetry() bool { return true }
 
-// eval runs a script by its digest, and by its text where the server does not
-// know it (after a restart, a failover, SCRIPT FLUSH): the server answers
-// NOSCRIPT before anything has run, so that the second call is no repetition.
+// eval runs a script.
 func (s *Store) eval(ctx context.Context, name string, keys []string, args ...any) *redis.Cmd {
+	return evalAs(ctx, s, redis.NewCmd, name, keys, args)
+}
+
+// evalAs runs a script by its digest, and by its text where the server does not
+// know it (after a restart, a failover, SCRIPT FLUSH): the server answers NOSCRIPT
+// before anything has run, so that the second call is no repetition. newCmd makes
+// the command that reads the reply.
+func evalAs[C redis.Cmder](ctx context.Context, s *Store, newCmd func(context.Context, ...any) C, name string, keys []string, args []any) C {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout+transferTime(args))
 	defer cancel()
 	script := s.scripts[name]
-	cmd := s.call(ctx, "evalsha", script.digest, keys, args)
+	all := make([]any, 3, 3+len(keys)+len(args))
+	all[0], all[1], all[2] = "evalsha", script.digest, len(keys)
+	for i := range keys {
+		all = append(all, &keys[i]) // a pointer, which costs no memory of its own
+	}
+	all = append(all, args...)
+	cmd := newCmd(ctx, all...)
+	cmd.SetFirstKeyPos(3)
+	_ = s.rdb.Process(ctx, once{cmd}) // cmd has the error too
 	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-		cmd = s.call(ctx, "eval", script.text, keys, args)
+		all[0], all[1] = "eval", script.text
+		cmd = newCmd(ctx, all...)
+		cmd.SetFirstKeyPos(3)
+		_ = s.rdb.Process(ctx, once{cmd}) // likewise
 	}
 	return cmd
 }
@@ -67,16 +84,4 @@ func transferTime(args []any) time.Duration {
 		}
 	}
 	return time.Duration(size>>20) * 500 * time.Millisecond
-}
-
-func (s *Store) call(ctx context.Context, verb, script string, keys []string, args []any) *redis.Cmd {
-	all := make([]any, 0, 3+len(keys)+len(args))
-	all = append(all, verb, script, len(keys))
-	for _, k := range keys {
-		all = append(all, k)
-	}
-	cmd := redis.NewCmd(ctx, append(all, args...)...)
-	cmd.SetFirstKeyPos(3)
-	_ = s.rdb.Process(ctx, once{cmd}) // cmd has the error too
-	return cmd
 }
