@@ -56,6 +56,14 @@ func newPlanner(stubs ...*stub) *planner {
 	return p
 }
 
+// settle acts on the reply to a claim that was asked for by nobody.
+func (p *Poller) settle(o *order, alone bool) {
+	o.round = &round{alone: alone}
+	if p.note(o) {
+		p.accept(o)
+	}
+}
+
 // A round never claims more than the pool has room for, nor more of a topic than
 // it may run; where a slot is left, nobody who is ready goes without one for
 // long, whoever comes first.

@@ -199,24 +199,23 @@ func (p *Poller) Nudge() {
 // Stop makes Run return, and claims nothing any more once it has returned.
 func (p *Poller) Stop() { p.stop.Do(func() { close(p.stopping) }) }
 
+func (p *Poller) stopped() bool {
+	select {
+	case <-p.stopping:
+		return true
+	default:
+		return false
+	}
+}
+
 // Run polls until Stop. ctx ends it too, without waiting for what the listener
 // may just be popping: for the hard end of a stop.
 func (p *Poller) Run(ctx context.Context) {
 	p.ears = newListeners(p.cfg.Store)
 	defer p.ears.close(ctx, p.hear)
 	defer p.settleAll()
-	for {
-		select {
-		case <-p.stopping:
-			return
-		case <-ctx.Done():
-			return
-		default:
-		}
-		if p.link(ctx) != nil {
-			return
-		}
-		if !p.wait(ctx, p.launch()) {
+	for !p.stopped() && ctx.Err() == nil {
+		if p.link(ctx) != nil || !p.wait(ctx, p.launch()) {
 			return
 		}
 	}

@@ -41,7 +41,7 @@ const (
 // launch sends a round off where there is anything to claim. It returns after what
 // time to try again though nothing has happened; 0 for never.
 func (p *Poller) launch() (again time.Duration) {
-	if p.rounds == maxRounds || !p.cfg.Valid() {
+	if p.rounds == maxRounds || p.stopped() || !p.cfg.Valid() {
 		return 0
 	}
 	if left := gatherFor - time.Since(p.claimed); left > 0 {
@@ -58,6 +58,15 @@ func (p *Poller) launch() (again time.Duration) {
 	for _, o := range orders {
 		o.round = r
 		p.reserve(o.st, o.most)
+	}
+	if len(orders) == 1 && p.ordered == orders[0].most && p.cfg.Free() == p.cfg.Size {
+		// Nothing runs and nothing else is to be claimed: there is nobody to be
+		// served meanwhile, and the event gets to its handler the sooner.
+		p.order(orders[0])
+		p.answer(orders[0])
+		return 0
+	}
+	for _, o := range orders {
 		go func() {
 			p.order(o)
 			p.answered <- o
@@ -80,8 +89,12 @@ func (p *Poller) answer(o *order) {
 	}
 	n := len(o.got.Entries)
 	p.reserve(o.st, n-o.most)
-	p.launch() // the next one is on its way while this one is handed over
-	p.settle(o, o.round.alone)
+	if p.note(o) {
+		if n == o.most {
+			p.launch() // the next claim is on its way while this one is handed over
+		}
+		p.accept(o)
+	}
 	p.reserve(o.st, -n)
 }
 
@@ -146,28 +159,13 @@ func (p *Poller) order(o *order) {
 	o.got, o.err = p.cfg.Store.Claim(ctx, o.st.Keys, o.consumer, o.claim, o.most, o.pop)
 }
 
-// settle acts on the reply to a claim.
-func (p *Poller) settle(o *order, alone bool) {
+// note keeps what the reply to a claim tells of its topic, and returns whether it
+// brought anything.
+func (p *Poller) note(o *order) bool {
 	st := o.st
 	if o.err != nil {
-		p.mu.Lock()
-		if p.solo == st {
-			p.solo = nil
-		}
-		if st.AtMostOnce && store.Unanswered(o.err) {
-			p.cfg.Log.Error("events of an at_most_once topic may be lost: the reply that carried them did not come", "topic", st.Keys.Topic, "at_most", o.most, "err", o.err)
-		}
-		if !st.AtMostOnce && store.Unanswered(o.err) {
-			p.lost = append(p.lost, lostClaim{keys: st.Keys, consumer: o.consumer, claim: o.claim, since: time.Now()})
-		}
-		if store.OfTopic(o.err) || store.OutOfMemory(o.err) {
-			p.setAside(st, o.err)
-			p.mu.Unlock()
-			return
-		}
-		p.mu.Unlock()
-		p.cfg.Failed(o.err)
-		return
+		p.noteError(o)
+		return false
 	}
 	p.mu.Lock()
 	if len(o.got.Entries) > 0 {
@@ -181,17 +179,40 @@ func (p *Poller) settle(o *order, alone bool) {
 	}
 	p.mu.Unlock()
 	p.cfg.Revision(st.Keys.Topic, o.got.Revision)
-	if len(o.got.Entries) == 0 {
+	return len(o.got.Entries) > 0
+}
+
+func (p *Poller) noteError(o *order) {
+	st := o.st
+	p.mu.Lock()
+	if p.solo == st {
+		p.solo = nil
+	}
+	if st.AtMostOnce && store.Unanswered(o.err) {
+		p.cfg.Log.Error("events of an at_most_once topic may be lost: the reply that carried them did not come", "topic", st.Keys.Topic, "at_most", o.most, "err", o.err)
+	}
+	if !st.AtMostOnce && store.Unanswered(o.err) {
+		p.lost = append(p.lost, lostClaim{keys: st.Keys, consumer: o.consumer, claim: o.claim, since: time.Now()})
+	}
+	if store.OfTopic(o.err) || store.OutOfMemory(o.err) {
+		p.setAside(st, o.err)
+		p.mu.Unlock()
 		return
 	}
+	p.mu.Unlock()
+	p.cfg.Failed(o.err)
+}
+
+// accept hands over what a claim brought.
+func (p *Poller) accept(o *order) {
 	batch := Batch{Claimed: o.got, Claim: o.claim}
-	if !st.AtMostOnce {
+	if !o.st.AtMostOnce {
 		batch.Consumer = o.consumer
 	}
-	suspects := st.Accept(batch, alone)
+	suspects := o.st.Accept(batch, o.round.alone)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.afterAccept(st, suspects, alone)
+	p.afterAccept(o.st, suspects, o.round.alone)
 }
 
 type wrongType struct{ key, kind string }
