@@ -1,7 +1,6 @@
 package consume
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -50,7 +49,7 @@ func (it *item) Finish(results []dispatch.Result) {
 		case dispatch.PutOff:
 			parts = append(parts, it.postponed(h, r))
 		default:
-			parts = append(parts, it.failed(h, r.Err))
+			parts = append(parts, it.failed(h, r))
 		}
 	}
 	it.end(parts)
@@ -86,30 +85,29 @@ func (it *item) putOff(handler string, reason record.Reason, why string, d time.
 
 // failed is a part for a failed attempt: to the retry set while there are
 // attempts left, else to the dead set.
-func (it *item) failed(h *handler, err error) store.Part {
+func (it *item) failed(h *handler, r dispatch.Result) store.Part {
 	e := it.addressed(h.ID)
 	e.Attempt++
 	e.Deliveries = 0
 	if e.FailedAt == 0 {
 		e.FailedAt = time.Now().UnixMilli()
 	}
-	it.consumer.cfg.Log.Debug("a handler failed", "topic", it.topic.name, "handler", h.ID, "event", e.ID, "attempt", e.Attempt, "err", err)
-	kind, delay := outcome.Of(err)
+	it.consumer.cfg.Log.Debug("a handler failed", "topic", it.topic.name, "handler", h.ID, "event", e.ID, "attempt", e.Attempt, "err", r.Err)
+	delay := r.Delay
 	switch {
-	case kind == outcome.Dead:
-		return it.part(store.Dead, e, record.Rejected, text(err), 0)
+	case r.Kind == outcome.Dead:
+		return it.part(store.Dead, e, record.Rejected, text(r.Err), 0)
 	case e.Attempt >= h.settings.Load().MaxAttempts:
-		return it.part(store.Dead, e, record.Exhausted, text(err), 0)
-	case kind != outcome.Later:
+		return it.part(store.Dead, e, record.Exhausted, text(r.Err), 0)
+	case r.Kind != outcome.Later:
 		delay = it.consumer.backoff(h, e.Attempt)
 	}
-	return it.part(store.Retry, e, record.Failed, text(err), delay)
+	return it.part(store.Retry, e, record.Failed, text(r.Err), delay)
 }
 
 // text is what is kept of an error: of a panic the stack too.
 func text(err error) string {
-	var p *dispatch.PanicError
-	if errors.As(err, &p) {
+	if p, ok := err.(*dispatch.PanicError); ok {
 		return fmt.Sprintf("%v\n\n%s", err, p.Stack)
 	}
 	return err.Error()

@@ -151,7 +151,7 @@ func TestNeutralProbeDoesNotLeaveTheBreakerStuck(t *testing.T) {
 				pass(openFor + 1)
 				for range 5 {
 					result := b.run(h, returns(neutral))
-					require.Equal(t, neutral, result.Err, "it must have run")
+					require.ErrorIs(t, result.Err, neutral, "it must have run")
 					b.requireClosed(h)
 				}
 				require.Equal(t, Failed, b.run(h, returns(errDown)).Status)

@@ -3,6 +3,8 @@ package dispatch
 import (
 	"context"
 	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/outcome"
 )
 
 // Job is one event with the handlers that are to run for it. It belongs to the
@@ -83,8 +85,11 @@ type Result struct {
 	// Err is set where Status is Failed: what the handler returned, or an error
 	// that wraps errs.Timeout (and errs.Abandoned), or a *PanicError. It is also
 	// set where a handler returned an error and the task is put off (Snoozed) or
-	// Unfinished all the same.
+	// Unfinished all the same. Its text is what it was when the handler returned.
 	Err error
+	// Kind and Delay are what the handler asked for with Err.
+	Kind  outcome.Kind
+	Delay time.Duration
 	// Reason is set where Status is PutOff.
 	Reason Reason
 	// Wait is after what time the task may be tried again, never negative. Zero

@@ -33,7 +33,7 @@ func TestTasksRunInOrder(t *testing.T) {
 		}{{"a", Succeeded, nil}, {"b", Failed, failure}, {"c", Succeeded, nil}} {
 			require.Equal(t, want.id, results[i].Handler.ID())
 			require.Equal(t, want.status, results[i].Status)
-			require.Equal(t, want.err, results[i].Err)
+			require.True(t, errors.Is(results[i].Err, want.err))
 			require.Equal(t, time.Second, results[i].Took)
 		}
 	})

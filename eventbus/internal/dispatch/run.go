@@ -49,6 +49,17 @@ func (r *run) begin(of *execution, i int, p permit) {
 	r.ctx.pool, r.ctx.deadline = of.pool, r.start.Add(p.timeout)
 }
 
+// said is an error that a handler returned, with its text as it was then: the error
+// is the user's, and what it says may change or panic when it is asked again.
+type said struct {
+	err  error
+	text string
+}
+
+func (s *said) Error() string { return s.text }
+
+func (s *said) Unwrap() error { return s.err }
+
 // do calls the handler and records the result. It returns whether the caller is
 // still the carrier of the job.
 func (r *run) do() (carryOn bool) {
@@ -77,7 +88,7 @@ func (r *run) do() (carryOn bool) {
 		// Asked here, where a panic is the handler's: a nil pointer returned as an
 		// error often panics in its own methods.
 		v.kind, v.delay = outcome.Of(v.err)
-		_ = v.err.Error()
+		v.err = &said{err: v.err, text: v.err.Error()}
 	}
 	ended = true
 	return // what the deferred function says
@@ -108,7 +119,7 @@ func (r *run) end(v verdict) bool {
 // read turns a verdict into a result.
 func (r *run) read(v verdict) Result {
 	now := time.Now()
-	result := Result{Handler: r.handler, Err: v.err, Took: now.Sub(r.start)}
+	result := Result{Handler: r.handler, Err: v.err, Kind: v.kind, Delay: v.delay, Took: now.Sub(r.start)}
 	switch {
 	case v.err == nil:
 		result.Status = Succeeded
@@ -146,6 +157,7 @@ func (r *run) giveUp() {
 	r.of.record(Result{
 		Handler: r.handler,
 		Status:  Failed,
+		Kind:    outcome.Fail,
 		Err: fmt.Errorf("run handler %q: %w after %v: %w",
 			r.handler.id, errs.Timeout, r.permit.timeout, errs.Abandoned),
 		Took: time.Since(r.start),

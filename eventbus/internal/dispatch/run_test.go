@@ -192,6 +192,35 @@ type textless struct{ text *string }
 
 func (e textless) Error() string { return *e.text }
 
+// fickle is an error that can be printed once.
+type fickle struct{ asked *int }
+
+func (e fickle) Error() string {
+	if *e.asked++; *e.asked > 1 {
+		panic("asked again")
+	}
+	return "fickle"
+}
+
+// Errors are the users': one that panics when it is printed again, in a goroutine
+// of the bus, must not end the process.
+func TestErrorIsPrintedOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, b *testBundle) {
+		asked := 0
+		result := b.run(NewHandler("h", usual()), returns(fickle{&asked}))
+		require.Equal(t, Failed, result.Status)
+		for range 2 {
+			require.Equal(t, "fickle", result.Err.Error())
+		}
+		late := NewHandler("late", with(func(s *Settings) { s.Timeout = time.Second }))
+		asked = 0
+		result = b.run(late, func(context.Context) error { pass(time.Second); return fickle{&asked} })
+		require.ErrorIs(t, result.Err, errs.Timeout)
+		require.ErrorContains(t, result.Err, "fickle")
+	})
+}
+
 func TestBrokenHandlersAreFailures(t *testing.T) {
 	t.Parallel()
 	own := errors.New("own")
@@ -269,7 +298,11 @@ func TestOutcomesOfHandlers(t *testing.T) {
 		inBubble(t, 1, func(t *testing.T, b *testBundle) {
 			result := b.run(NewHandler("h", usual()), returns(err))
 			require.Equal(t, Failed, result.Status)
-			require.Equal(t, err, result.Err, "in time the handler's error is left as it is")
+			require.Same(t, err, errors.Unwrap(result.Err), "in time the handler's error is left as it is")
+			require.EqualError(t, result.Err, err.Error())
+			kind, delay := outcome.Of(err)
+			require.Equal(t, kind, result.Kind)
+			require.Equal(t, delay, result.Delay)
 		})
 	}
 	inBubble(t, 1, func(t *testing.T, b *testBundle) {
