@@ -32,10 +32,11 @@ type Bus struct {
 	sender *send.Sender
 	link   *link.Link
 
-	checking chan struct{} // holds a token while nobody checks the server
-	checked  atomic.Bool
+	checked atomic.Bool // the server can be used
+	checks  sync.WaitGroup
 
 	mu       sync.Mutex
+	check    *check // of the server, under way
 	handlers []consume.Handler
 	stop     context.CancelFunc // of Run; nil while it does not run
 	ended    chan struct{}      // closed when Run has returned
@@ -59,8 +60,7 @@ func New(rdb redis.UniversalClient, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make a bus: %w", err)
 	}
-	b := &Bus{cfg: cfg, store: s, link: link.New(cfg.Logger), checking: make(chan struct{}, 1)}
-	b.checking <- struct{}{}
+	b := &Bus{cfg: cfg, store: s, link: link.New(cfg.Logger)}
 	b.sender = send.New(s, b.creator())
 	return b, nil
 }
@@ -197,7 +197,9 @@ func (b *Bus) Close() error {
 	if !first {
 		return nil
 	}
-	if err := b.store.Close(); err != nil {
+	err := b.store.Close()
+	b.checks.Wait()
+	if err != nil {
 		return fmt.Errorf("close the bus: %w", err)
 	}
 	return nil
@@ -208,30 +210,49 @@ func (b *Bus) Close() error {
 // when it is the first.
 func (b *Bus) Ready(ctx context.Context) error { return b.ready(ctx) }
 
+// check is a check of the server whose answer all callers share that wait for it:
+// while the server hangs, each waits as long as one call.
+type check struct {
+	done chan struct{}
+	err  error // to be read after done
+}
+
 func (b *Bus) ready(ctx context.Context) error {
-	b.mu.Lock()
-	closed := b.closed
-	b.mu.Unlock()
-	if closed {
-		return errs.Closed
-	}
-	if b.checked.Load() {
-		return nil
-	}
-	select {
-	case <-b.checking:
-		defer func() { b.checking <- struct{}{} }()
-	case <-ctx.Done():
-		return fmt.Errorf("%w: another call still waits for the first answer: %w", errs.Unavailable, ctx.Err())
-	}
-	if b.checked.Load() {
-		return nil
-	}
-	if err := b.store.Check(ctx); err != nil {
+	c, err := b.checkServer()
+	if err != nil || c == nil {
 		return err
 	}
-	b.checked.Store(true)
-	return nil
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return fmt.Errorf("%w: the server has not answered yet: %w", errs.Unavailable, ctx.Err())
+	}
+}
+
+// checkServer joins the check that is under way, or begins one; nil after one that
+// found the server good. Its context is nobody's, since several share it; the store
+// bounds it, and Close ends it.
+func (b *Bus) checkServer() (*check, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, errs.Closed
+	}
+	if b.check != nil || b.checked.Load() {
+		return b.check, nil
+	}
+	c := &check{done: make(chan struct{})}
+	b.check = c
+	b.checks.Go(func() {
+		c.err = b.store.Check(context.Background())
+		b.checked.Store(c.err == nil)
+		b.mu.Lock()
+		b.check = nil
+		b.mu.Unlock()
+		close(c.done)
+	})
+	return c, nil
 }
 
 // silentAfter is after what time without an answer a running bus is unhealthy.

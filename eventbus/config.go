@@ -63,9 +63,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Middleware wraps every handler; the first is outermost.
 	Middleware []Middleware
-	// OnReady is called once by Run, when the bus has connected, found its topics
-	// and takes events. Run waits for it, so that it should return soon. Defaults
-	// to nothing.
+	// OnReady is called once, in a goroutine of its own, when Run has connected,
+	// found the topics and takes events. It may close the bus. Defaults to nothing.
 	OnReady func()
 }
 

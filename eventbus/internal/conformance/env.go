@@ -48,7 +48,13 @@ func (e *env) newBus(cfg eventbus.Config) *eventbus.Bus {
 	}
 	cfg.Logger = slog.New(slog.NewTextHandler(e.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	ready := make(chan struct{})
-	cfg.OnReady = func() { close(ready) }
+	then := cfg.OnReady
+	cfg.OnReady = func() {
+		close(ready)
+		if then != nil {
+			then()
+		}
+	}
 	b, err := eventbus.New(e.rdb, cfg)
 	require.NoError(e, err)
 	e.ready[b] = ready

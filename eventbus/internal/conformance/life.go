@@ -13,6 +13,7 @@ func life() []test {
 	return []test{
 		{"CloseMayBeRepeated", closeMayBeRepeated},
 		{"CloseStopsRun", closeStopsRun},
+		{"OnReadyMayClose", onReadyMayClose},
 		{"NothingWorksAfterClose", nothingWorksAfterClose},
 		{"ABusRunsOnce", aBusRunsOnce},
 		{"RunNeedsAHandler", runNeedsAHandler},
@@ -40,6 +41,18 @@ func closeMayBeRepeated(e *env) {
 	for range 10 {
 		require.NoError(e, <-failed)
 	}
+}
+
+func onReadyMayClose(e *env) {
+	e.create(eventbus.TopicConfig{})
+	var b *eventbus.Bus
+	closed := make(chan error, 1)
+	b = e.newBus(eventbus.Config{OnReady: func() { closed <- b.Close() }})
+	e.handle(b, "h", nil)
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(e.Context()) }()
+	require.NoError(e, receive(e, ended, "the end of Run"))
+	require.NoError(e, receive(e, closed, "Close"))
 }
 
 func closeStopsRun(e *env) {

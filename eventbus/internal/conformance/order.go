@@ -12,6 +12,7 @@ import (
 func order() []test {
 	return []test{
 		{"IsFirstInFirstOut", orderIsFirstInFirstOut},
+		{"IsKeptForAHandlerThatRunsOneAtATime", orderIsKeptForAHandlerThatRunsOneAtATime},
 		{"OfHandlersIsThatOfRegistration", orderOfHandlersIsThatOfRegistration},
 		{"BusesOfAGroupShareItsEvents", busesOfAGroupShareItsEvents},
 		{"ASlowTopicLeavesRoomForOthers", aSlowTopicLeavesRoomForOthers},
@@ -27,6 +28,26 @@ func orderIsFirstInFirstOut(e *env) {
 	require.Equal(e, sent, ids(p.take(5)))
 	sent = e.sendNumbers(200) // and while it runs
 	require.Equal(e, sent, ids(p.take(200)))
+}
+
+// A handler with Concurrency 1 gets the events in their order, whatever the others
+// of its topic do.
+func orderIsKeptForAHandlerThatRunsOneAtATime(e *env) {
+	e.create(eventbus.TopicConfig{})
+	sent := e.sendNumbers(300)
+	b := e.newBus(eventbus.Config{})
+	e.handle(b, "before", nil)
+	var got []string
+	p := e.handle(b, "one-at-a-time", func(_ context.Context, event *eventbus.Event) error {
+		got = append(got, event.ID) // the race detector knows if they are two
+		return nil
+	}, eventbus.HandleConfig{Concurrency: 1})
+	e.handle(b, "after", nil)
+	e.start(b)
+	sent = append(sent, e.sendNumbers(100)...)
+	p.take(400)
+	e.idle()
+	require.Equal(e, sent, got)
 }
 
 func orderOfHandlersIsThatOfRegistration(e *env) {

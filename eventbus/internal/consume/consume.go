@@ -51,7 +51,7 @@ type Config struct {
 	Create func(ctx context.Context, topic string) error
 	// Random returns a number in [0, n), for jitter.
 	Random func(n int64) int64
-	// Ready is called once events are taken.
+	// Ready is called once events are taken, in a goroutine of its own.
 	Ready func()
 }
 
@@ -140,7 +140,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	go func() { written <- c.finisher.Run(finishing) }()
 	go func() { defer close(polled); c.poller.Run(polling) }()
 	if c.cfg.Ready != nil {
-		c.cfg.Ready()
+		go c.cfg.Ready() // it may close the bus, which waits for this Run
 	}
 
 	<-ctx.Done()

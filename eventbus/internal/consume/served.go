@@ -292,7 +292,9 @@ func (c *Consumer) room(t *served, limit int) int {
 		if _, waiting, _ := h.state.Stats(); waiting > 0 {
 			return 0 // more would only wait in their slots for the handler's limit
 		}
-		if limit := h.settings.Load().Concurrency; limit > 0 && len(t.handlers) == 1 {
+		// A limit of one keeps the order, also where other handlers run beside it:
+		// two events under way could come to it in either order.
+		if limit := h.settings.Load().Concurrency; limit == 1 || limit > 0 && len(t.handlers) == 1 {
 			room = min(room, limit-c.pool.RunningOf(t.name))
 		}
 	}

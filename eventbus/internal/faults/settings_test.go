@@ -12,11 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/eventbus/internal/link"
 	"github.com/seed4933/eventbus/eventbus/internal/redistest"
 )
 
-// appliedWithin is how long a changed setting whose notice is missed may take.
-const appliedWithin = 4 * time.Second
+// appliedWithin is how long a changed setting whose notice is missed may take: the
+// longest pause after connections were cut again and again, a sweep, and what a
+// slow machine adds.
+const appliedWithin = link.MaxPause + 3*time.Second
 
 // A notice of a changed setting is missed: since the process may not subscribe at
 // all, since its subscription is cut again and again, or with all its

@@ -78,3 +78,51 @@ func TestSilentPeerTurnsHealthRed(t *testing.T) {
 		}
 	}
 }
+
+// Sends without a deadline, to a server that accepts connections and does not
+// answer: each ends with an error in the time of two calls, however many wait. The
+// first sends of a bus wait for one check together, later ones for one another.
+func TestSendsToASilentServerEnd(t *testing.T) {
+	t.Parallel()
+	const (
+		many  = 1200 // more than share two calls
+		calls = 10 * time.Second
+		slack = 5 * time.Second
+	)
+	for name, first := range map[string]bool{"the first": true, "later": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := setup(t, redistest.Options{})
+			proxy := redistest.NewProxy(t, w.server.Addr())
+			bus := w.bus(proxy.Addr(), eventbus.Config{})
+			if !first {
+				_, err := bus.Send(t.Context(), topic, 0)
+				require.NoError(t, err)
+			}
+			proxy.DropReplies(true)
+			began := time.Now()
+			failed := make(chan error, many)
+			for i := range many {
+				go func() {
+					_, err := bus.Send(context.Background(), topic, i)
+					failed <- err
+				}()
+			}
+			for range many {
+				select {
+				case err := <-failed:
+					require.ErrorIs(t, err, eventbus.ErrUnavailable)
+				case <-time.After(patience):
+					require.Fail(t, "a send hangs")
+				}
+			}
+			require.Less(t, time.Since(began), calls+slack)
+			proxy.DropReplies(false)
+			proxy.CutAll()
+			require.Eventually(t, func() bool {
+				_, err := bus.Send(t.Context(), topic, 0)
+				return err == nil
+			}, recoverWithin, tick)
+		})
+	}
+}

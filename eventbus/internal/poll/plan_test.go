@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -180,6 +181,32 @@ func TestSuspectsRunAlone(t *testing.T) {
 	orders, alone = p.plan()
 	require.False(t, alone)
 	require.Len(t, orders, 1)
+}
+
+// A handler that runs on and on beside a suspect holds up neither it nor the others
+// for ever.
+func TestSuspectDoesNotWaitForEver(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newStub("a"), newStub("b")
+		p := newPlanner(a, b)
+		p.afterAccept(p.byKey["bell:a"], true, false)
+		<-time.After(soloPatience - time.Millisecond)
+		orders, alone := p.plan()
+		require.True(t, alone)
+		require.Empty(t, orders)
+		<-time.After(time.Millisecond)
+		for range 2 { // not two at once
+			orders, alone = p.plan()
+			require.True(t, alone)
+			require.Len(t, orders, 1)
+			require.Equal(t, "a", orders[0].st.Keys.Topic)
+			orders, _ = p.plan()
+			require.Empty(t, orders)
+			p.afterAccept(p.byKey["bell:a"], true, true)
+			<-time.After(soloPatience)
+		}
+	})
 }
 
 // The suspect of an at_most_once topic, whose entries the listener pops, runs

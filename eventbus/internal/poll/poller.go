@@ -119,14 +119,15 @@ type Config struct {
 type Poller struct {
 	cfg Config
 
-	mu     sync.Mutex
-	topics []*state
-	byKey  map[string]*state
-	solo   *state
-	said   map[string]string // the error that was logged last of a topic, by its bell
-	lost   []lostClaim
-	claims uint64
-	first  int // where the next round begins
+	mu        sync.Mutex
+	topics    []*state
+	byKey     map[string]*state
+	solo      *state
+	soloSince time.Time         // when a suspect was last given back, or run
+	said      map[string]string // the error that was logged last of a topic, by its bell
+	lost      []lostClaim
+	claims    uint64
+	first     int // where the next round begins
 
 	// the loop's own
 	claimed   time.Time      // when the last claim was answered

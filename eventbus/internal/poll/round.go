@@ -50,6 +50,9 @@ func (p *Poller) launch() (again time.Duration) {
 		}
 	}
 	orders, alone := p.plan()
+	if len(orders) == 0 && alone {
+		return soloPatience // what ends before nudges
+	}
 	if len(orders) == 0 {
 		return 0
 	}

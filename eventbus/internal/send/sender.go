@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
@@ -20,6 +21,10 @@ const (
 	// single send may be larger than the latter.
 	maxShared      = 500
 	maxSharedBytes = 1 << 20
+	// patience is how long a send waits for the calls before its own where these are
+	// not answered. Together with its own call that bounds it, also without a
+	// deadline of the caller's.
+	patience = 5 * time.Second
 	// maxStale is how often a send follows settings that change under it.
 	maxStale = 10
 )
@@ -51,7 +56,7 @@ func (s *Sender) Send(ctx context.Context, topic string, events []wire.Entry) er
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("send to topic %q: %w", topic, err)
 	}
-	u := &unit{events: events, done: make(chan error, 1)}
+	u := &unit{events: events, since: time.Now(), done: make(chan error, 1)}
 	for i := range events {
 		u.size += len(events[i].Data)
 	}
@@ -99,6 +104,7 @@ const (
 type unit struct {
 	events []wire.Entry
 	size   int
+	since  time.Time
 	state  atomic.Int32
 	done   chan error
 }
@@ -191,6 +197,27 @@ func (l *lane) deliver(batch []*unit) {
 		l.topic = nil
 		l.sender.drop(l)
 	}
+	if errors.Is(err, errs.Unavailable) {
+		l.giveUp(err)
+	}
+}
+
+// giveUp fails the units that have waited long for a call that was not answered:
+// behind a server that hangs each would wait for all those before it.
+func (l *lane) giveUp(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	left := l.waiting[:0]
+	for _, u := range l.waiting {
+		if time.Since(u.since) < patience || !u.state.CompareAndSwap(waiting, withdrawn) {
+			left = append(left, u)
+			continue
+		}
+		u.events = nil
+		u.done <- fmt.Errorf("send to topic %q: not sent: the send before it failed: %w", l.name, err)
+	}
+	clear(l.waiting[len(left):])
+	l.waiting = left
 }
 
 // call makes one call, under the settings as they are: where those that it knows

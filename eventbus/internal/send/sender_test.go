@@ -204,6 +204,48 @@ func TestContextTellsWhetherItWasSent(t *testing.T) {
 }
 
 // Where a topic has no room for all that share a call, those that fit are sent.
+// Behind a server that hangs, nobody waits for all who came before: each send ends
+// in the time that two calls may take, and one that no call has taken says that it
+// was not sent.
+func TestSendsBehindAHangingCallEnd(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("a")
+		f.send = func(*store.Topic, [][]byte) error {
+			<-time.After(patience)
+			return errs.Unavailable
+		}
+		s := New(f, nil)
+		const many = 5 * maxShared
+		began := time.Now()
+		type end struct {
+			took time.Duration
+			err  error
+		}
+		ends := make(chan end, many)
+		for range many {
+			go func() {
+				err := s.Send(context.Background(), "a", []wire.Entry{{ID: "e", Type: "a", Data: []byte("1")}})
+				ends <- end{time.Since(began), err}
+			}()
+		}
+		unsent := 0
+		for range many {
+			e := <-ends
+			require.ErrorIs(t, e.err, errs.Unavailable)
+			require.LessOrEqual(t, e.took, 2*patience)
+			if strings.Contains(e.err.Error(), "not sent") {
+				unsent++
+			}
+		}
+		require.Greater(t, unsent, many/2)
+		f.mu.Lock()
+		f.send = nil
+		f.mu.Unlock()
+		require.NoError(t, s.Send(context.Background(), "a", []wire.Entry{{ID: "e", Type: "a", Data: []byte("1")}}))
+	})
+}
+
 func TestFullTopicTakesWhatFits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
