@@ -252,7 +252,10 @@ func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) erro
 	return t.bus.store.AddGroup(ctx, topic, store.Group(g))
 }
 
-// RemoveGroup removes a group with all that it holds.
+// RemoveGroup removes a group with all that it holds; a list that was given as a
+// QueueKey stays. A removal that fails half way can be repeated. The group is gone
+// from the first step on, and where one of its name is added before the last,
+// AddGroup takes the steps that are left.
 func (t *Topics) RemoveGroup(ctx context.Context, topic, group string) error {
 	if err := errors.Join(name.Check("topic", topic), name.Check("group", group)); err != nil {
 		return fmt.Errorf("remove group from topic %q: %w", topic, err)

@@ -2,8 +2,12 @@ package conformance
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -20,6 +24,7 @@ func deletion() []test {
 		{"LeavesOtherTopicsAlone", deleteLeavesOtherTopicsAlone},
 		{"GroupTakesAllThatItHolds", deleteGroupTakesAllThatItHolds},
 		{"GroupWhileItRuns", deleteGroupWhileItRuns},
+		{"BesideASenderThatMakesTheTopic", deleteBesideASenderThatMakesTheTopic},
 	}
 }
 
@@ -187,4 +192,58 @@ func deleteGroupWhileItRuns(e *env) {
 			break
 		}
 	}
+}
+
+// Several delete a topic at once, beside a sender that makes it anew: what is sent
+// after the last deletion has returned is there, and nothing else has stayed.
+func deleteBesideASenderThatMakesTheTopic(e *env) {
+	b := e.newBus(eventbus.Config{AutoCreateTopics: true})
+	deleted := func(err error) bool {
+		return errors.Is(err, eventbus.ErrTopicNotFound) || errors.Is(err, eventbus.ErrTopicDeleting)
+	}
+	for range 20 {
+		var over atomic.Bool
+		var sender, deletions sync.WaitGroup
+		var sent []string // begun once the deletions were over
+		sender.Go(func() {
+			for len(sent) < 3 {
+				after := over.Load()
+				id, err := b.Send(e.Context(), e.topic, 1)
+				if err != nil && (after || !deleted(err)) {
+					e.Errorf("send: %v", err)
+					return
+				}
+				if after {
+					sent = append(sent, id)
+				}
+			}
+		})
+		for range 3 {
+			deletions.Go(func() {
+				if err := e.bus.Topics().Delete(e.Context(), e.topic); err != nil && !errors.Is(err, eventbus.ErrTopicNotFound) {
+					e.Errorf("delete: %v", err)
+				}
+			})
+		}
+		deletions.Wait()
+		over.Store(true)
+		sender.Wait()
+
+		names, err := e.bus.Topics().List(e.Context())
+		require.NoError(e, err)
+		require.Equal(e, []string{e.topic}, names)
+		var ids []string
+		for _, entry := range e.list(e.key("queue:default")) {
+			var event struct{ ID string }
+			require.NoError(e, json.Unmarshal([]byte(entry), &event))
+			ids = append(ids, event.ID)
+		}
+		slices.Reverse(ids)
+		require.GreaterOrEqual(e, len(ids), 3)
+		require.Equal(e, sent, ids[len(ids)-3:])
+		require.EqualValues(e, len(ids), e.stats().Sent)
+		require.ElementsMatch(e, []string{e.key("config"), e.key("queue:default"), e.key("bell:default"), e.key("counts:default")}, e.keys(e.topic))
+	}
+	require.NoError(e, e.bus.Topics().Delete(e.Context(), e.topic))
+	require.Empty(e, e.keys(e.topic))
 }

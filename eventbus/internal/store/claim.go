@@ -163,13 +163,14 @@ func (s *Store) Unwake(ctx context.Context, wakeKey string) error {
 }
 
 // Ring tells whether a queue has entries. When it has, and its bell no token, it
-// rings, and tells that too.
+// rings, and tells that too. A topic or group that is gone has none, though a list
+// of the user's may stay.
 func (s *Store) Ring(ctx context.Context, k *Keys) (waiting, rang bool, err error) {
-	keys := []string{k.Bell, k.Queue}
+	keys := []string{k.Config, k.Bell, k.Queue}
 	if k.Shared() {
 		keys = append(keys, k.Returns)
 	}
-	found, err := s.eval(ctx, "ring", keys).Int()
+	found, err := s.eval(ctx, "ring", keys, groupField(k.Group)).Int()
 	return found > 0, found == 2, wrap(fmt.Sprintf("look at the queue of topic %q", k.Topic), err)
 }
 

@@ -4,91 +4,178 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/redis/go-redis/v9"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
 )
 
-// DeleteTopic removes a topic with all that it holds. It first marks it, which
-// ends sending, claiming and changing at once, then removes its keys, each with
-// UNLINK (constant time on the server's main thread), and the mark last, so that
-// a deletion that was cut short can be run again. Running handlers end as they
-// like: what they report finds no receipt. A list under a queue key of the
-// user's is not removed: others read it.
+// # Removing
+//
+// What is removed has more keys than one bounded step can remove. So the first
+// step takes the topic or group out of use and writes a mark of its own into the
+// settings; each following step removes keys only while that very mark stands;
+// the last one takes the mark away.
+//
+//	topic   "deleting" = mark          sending, claiming and changing end
+//	group   "removing|<group>" = mark  in place of the group and its handlers
+//
+// What it survives:
+//
+//   - It is cut short anywhere: the mark stands. Whoever removes the same once
+//     more finds it and goes on with the rest; so does, before anything else,
+//     whoever adds the group anew, and a deletion of the topic does it along.
+//   - Several remove the same at once: all work under the one mark.
+//   - One of them stands still while the others come to the end and somebody makes
+//     a topic or group of the same name: its next step finds that its mark is gone,
+//     and changes nothing. No mark is ever used twice.
+//
+// A list under a queue key of the user's is never removed: others read it.
+
+const fieldDeleting = "deleting"
+
+// removingField holds the mark of a group that was taken out of the settings
+// while keys of it may be left.
+func removingField(group string) string { return removingPrefix + group }
+
+const removingPrefix = "removing|"
+
+func newMark() string { return uuid.NewString() }
+
+// DeleteTopic removes a topic with all that it holds. Running handlers end as
+// they like: what they report finds no receipt. One that was cut short can be
+// run again.
 func (s *Store) DeleteTopic(ctx context.Context, name string) error {
 	doing := fmt.Sprintf("delete topic %q", name)
-	_, err := s.EditTopic(ctx, name, Edit{Set: []string{"deleting", "1", FieldEnabled, "0"}})
-	if err != nil && !errors.Is(err, errs.TopicDeleting) {
+	_, err := s.EditTopic(ctx, name, Edit{Set: []string{fieldDeleting, newMark(), FieldEnabled, "0"}})
+	switch {
+	case errors.Is(err, errs.TopicDeleting): // somebody has begun, and may not have told
+		err = s.announce(ctx, name)
+	case errors.Is(err, errs.TopicNotFound):
+		err = errors.Join(err, s.index(ctx, name, false))
+	}
+	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
-	call, cancel := bounded(ctx)
-	fields, err := s.rdb.HGetAll(call, s.ns.config(name)).Result()
-	cancel()
-	if err != nil {
-		return wrap(doing, err)
+	mark, groups, err := s.marked(ctx, name)
+	stands := mark != ""
+	for i := 0; err == nil && stands && i < len(groups); i++ {
+		stands, err = s.unlinkGroup(ctx, name, groups[i], fieldDeleting, mark)
 	}
-	t := parseTopic(name, fields)
-	for _, g := range t.Groups {
-		if err := s.unlinkGroup(ctx, t, g); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
+	if err == nil && stands {
+		// A topic is listed until the last, so that half a deletion can be found.
+		if err = s.unlist(ctx, name); err == nil {
+			config := s.ns.config(name)
+			_, err = s.unlink(ctx, config, fieldDeleting, mark, []string{config})
 		}
 	}
-	call, cancel = bounded(ctx)
-	defer cancel()
-	// The index first: a topic that is made anew meanwhile is listed after that.
-	if err := s.rdb.SRem(call, s.ns.topics(), name).Err(); err != nil {
-		return wrap(doing, err)
+	if err == nil {
+		err = s.index(ctx, name, false)
 	}
-	return wrap(doing, s.rdb.Unlink(call, s.ns.config(name)).Err())
+	if err != nil {
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+	return nil
 }
 
-// RemoveGroup removes a group from a topic with all that it holds.
+// marked reads the mark of a topic that is being deleted, "" where there is none,
+// and its groups, those included that are half removed. Nobody changes those
+// while the mark stands.
+func (s *Store) marked(ctx context.Context, topic string) (mark string, groups []string, err error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	fields, err := s.rdb.HGetAll(ctx, s.ns.config(topic)).Result()
+	if err != nil {
+		return "", nil, wrap("read its groups", err)
+	}
+	for field := range fields {
+		if kind, name, _ := strings.Cut(field, "|"); kind+"|" == groupField("") || kind+"|" == removingPrefix {
+			groups = append(groups, name)
+		}
+	}
+	slices.Sort(groups)
+	return fields[fieldDeleting], groups, nil
+}
+
+// RemoveGroup removes a group from a topic with all that it holds. One that was
+// cut short can be run again.
 func (s *Store) RemoveGroup(ctx context.Context, topic, group string) error {
 	doing := fmt.Sprintf("remove group %q of topic %q", group, topic)
-	t, err := s.Topic(ctx, topic)
+	status, err := s.eval(ctx, "ungroup", []string{s.ns.config(topic)}, group, newMark()).Int()
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return wrap(doing, err)
 	}
-	g, ok := t.Group(group)
-	if !ok {
-		return fmt.Errorf("%s: %w", doing, errs.GroupNotFound)
+	switch status {
+	case 0:
+		err = errs.TopicNotFound
+	case -1:
+		err = errs.TopicDeleting
+	case -3:
+		err = errs.GroupNotFound
+	default:
+		if err = s.announce(ctx, topic); err == nil {
+			err = s.completeRemoval(ctx, topic, group)
+		}
 	}
-	remove := []string{groupField(group)}
-	for handler := range t.Handlers[group] {
-		remove = append(remove, handlerField(group, handler))
-	}
-	if _, err := s.EditTopic(ctx, topic, Edit{Require: remove[0], Remove: remove}); err != nil {
-		return fmt.Errorf("%s: %w", doing, as(err, errMissingField, errs.GroupNotFound))
-	}
-	if err := s.unlinkGroup(ctx, t, g); err != nil {
+	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
 }
 
-func (s *Store) unlinkGroup(ctx context.Context, t *Topic, g Group) error {
-	k := s.Keys(t, g)
+// completeRemoval removes the keys of a group that was taken out of the settings,
+// if there are any left, and then its mark.
+func (s *Store) completeRemoval(ctx context.Context, topic, group string) error {
+	field := removingField(group)
 	call, cancel := bounded(ctx)
-	defer cancel()
-	holders, err := s.rdb.SMembers(call, k.Holders).Result()
+	mark, err := s.rdb.HGet(call, s.ns.config(topic), field).Result()
+	cancel()
+	if errors.Is(err, redis.Nil) {
+		return nil // somebody else was quicker
+	}
+	if err != nil {
+		return wrap("look what is being removed", err)
+	}
+	_, err = s.unlinkGroup(ctx, topic, group, field, mark)
+	return err
+}
+
+// unlinkGroup removes the keys of a group while the mark stands, and tells
+// whether it does. With the last of them goes what the settings know of the group,
+// its own mark included: from then on no script writes to its keys.
+func (s *Store) unlinkGroup(ctx context.Context, topic, group, field, mark string) (stands bool, err error) {
+	// Under these settings no two of the keys are one, and none is the user's.
+	k := s.ns.group(topic, WireRaw, Group{Name: group})
+	holders, err := s.Holders(ctx, &k)
 	if err != nil && code(err) != "WRONGTYPE" {
-		return wrap("read holders", err)
+		return false, err
 	}
 	// What is in flight goes first: without its receipts nothing comes back from it.
-	var keys []string
+	// One hash at a time, since Redis frees small ones, whose entries may be large, at
+	// once. The holders go after them, so that they are found again after a cut.
 	for _, consumer := range holders {
-		keys = append(keys, k.Inflight(consumer))
-	}
-	keys = append(keys, k.Holders, k.Bell, k.Returns, k.Failures, k.Retry, k.Dead, k.Counts)
-	if g.QueueKey == "" { // else others read it
-		keys = append(keys, k.Queue, k.DelayTimeout, k.DelayOrder)
-	}
-	for _, key := range keys {
-		call, cancel := bounded(ctx)
-		err := s.rdb.Unlink(call, key).Err()
-		cancel()
-		if err != nil {
-			return wrap("remove "+key, err)
+		if stands, err = s.unlink(ctx, k.Config, field, mark, []string{k.Inflight(consumer)}); err != nil || !stands {
+			return stands, err
 		}
 	}
-	return nil
+	keys := []string{k.Holders, k.Queue, k.Returns, k.Bell, k.Failures, k.Retry, k.Dead, k.Counts, k.DelayTimeout, k.DelayOrder}
+	return s.unlink(ctx, k.Config, field, mark, keys, groupField(group), removingField(group))
+}
+
+// unlink removes keys, and fields of the settings, while the mark stands in the
+// field, and tells whether it does. Each key takes the server's main thread a
+// constant time.
+func (s *Store) unlink(ctx context.Context, config, field, mark string, keys []string, fields ...string) (stands bool, err error) {
+	args := []any{field, mark}
+	for _, f := range fields {
+		args = append(args, f)
+	}
+	stands, err = s.eval(ctx, "unlink", append([]string{config}, keys...), args...).Bool()
+	if err != nil {
+		return false, wrap("remove "+strings.Join(keys, ", "), err)
+	}
+	return stands, nil
 }

@@ -16,6 +16,14 @@ func deleting() []test {
 		{name: "LeavesTheUsersList", run: deleteLeavesTheUsersList},
 		{name: "OfAGroupLeavesTheOthers", run: deleteOfAGroupLeavesTheOthers},
 		{name: "WorksOverKeysOfOtherTypes", run: deleteWorksOverKeysOfOtherTypes},
+		{name: "OfAGroupCanBeCutAnywhere", run: removalCanBeCutAnywhere},
+		{name: "OfAGroupSparesANewGroup", run: removalSparesANewGroup},
+		{name: "OfAGroupBesideAddingAndSending", run: removalBesideAddingAndSending},
+		{name: "OfAGroupLeavesTheUsersList", run: removalLeavesTheUsersList},
+		{name: "CanBeCutAnywhere", run: deletionCanBeCutAnywhere},
+		{name: "SparesANewTopic", run: deletionSparesANewTopic},
+		{name: "IsNotUndoneLate", run: nothingIsBroughtBackLate},
+		{name: "LeavesALaterOneToItsEnd", run: deletionLeavesALaterOneToItsEnd},
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 var (
 	errMissingField = errors.New("a required field is missing")
 	errFieldExists  = errors.New("a field exists already")
+	errBeingRemoved = errors.New("a group of that name is still being removed")
 )
 
 // as replaces one sentinel in an error by another.

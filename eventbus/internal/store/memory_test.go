@@ -43,6 +43,16 @@ func TestOutOfMemory(t *testing.T) {
 		require.True(t, held)
 		setMaxMemory(t, server, "0")
 	})
+	t.Run("remove", func(t *testing.T) {
+		b := setup(t, server.Client(t))
+		b.stage()
+		setMaxMemory(t, server, "1kb")
+		require.NoError(t, b.store.RemoveGroup(t.Context(), "orders", group))
+		require.Empty(t, b.ofGroup(group))
+		require.NoError(t, b.store.DeleteTopic(t.Context(), "orders"))
+		require.Empty(t, b.rest())
+		setMaxMemory(t, server, "0")
+	})
 	// Nothing is removed for the failure of an entry that was taken for good, so
 	// that it is refused: whole, to be tried again.
 	t.Run("finish taken", func(t *testing.T) {

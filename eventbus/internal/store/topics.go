@@ -108,13 +108,6 @@ func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 	return s.announce(ctx, t.Name)
 }
 
-// IndexTopic lists the topic among the namespace's topics.
-func (s *Store) IndexTopic(ctx context.Context, topic string) error {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	return wrap("index topic", s.rdb.SAdd(ctx, s.ns.topics(), topic).Err())
-}
-
 // checkQueueKey refuses a queue key that could never work, and one that another
 // group has: they would take each other's events.
 func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error {
@@ -176,7 +169,7 @@ func (s *Store) Topic(ctx context.Context, name string) (*Topic, error) {
 	if len(fields) == 0 {
 		return nil, fmt.Errorf("%s: %w", doing, errs.TopicNotFound)
 	}
-	if fields["deleting"] != "" {
+	if fields[fieldDeleting] != "" {
 		return nil, fmt.Errorf("%s: %w", doing, errs.TopicDeleting)
 	}
 	return parseTopic(name, fields), nil
@@ -277,20 +270,31 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 		err = fmt.Errorf("%w: revision %d was demanded, %d stands there; read it again", errs.Conflict, e.IfRevision, revision)
 	case -3:
 		err = errMissingField
+	case -5:
+		err = errBeingRemoved
 	default:
 		err = errFieldExists
 	}
 	return revision, fmt.Errorf("%s: %w", doing, err)
 }
 
-// AddGroup adds a group to a topic.
+// AddGroup adds a group to a topic. Where a removal of that name is half done, it
+// does the other half first.
 func (s *Store) AddGroup(ctx context.Context, topic string, g Group) error {
+	doing := fmt.Sprintf("add group %q to topic %q", g.Name, topic)
 	if err := s.checkQueueKey(ctx, topic, g); err != nil {
-		return fmt.Errorf("add group %q to topic %q: %w", g.Name, topic, err)
+		return fmt.Errorf("%s: %w", doing, err)
 	}
 	field := groupField(g.Name)
-	_, err := s.EditTopic(ctx, topic, Edit{Forbid: field, Set: []string{field, g.QueueKey}})
-	return as(err, errFieldExists, errs.GroupExists)
+	for {
+		_, err := s.EditTopic(ctx, topic, Edit{Forbid: field, Set: []string{field, g.QueueKey}})
+		if !errors.Is(err, errBeingRemoved) {
+			return as(err, errFieldExists, errs.GroupExists)
+		}
+		if err := s.completeRemoval(ctx, topic, g.Name); err != nil {
+			return fmt.Errorf("%s: %w", doing, err)
+		}
+	}
 }
 
 // SetHandler stores, or with "" removes, what was set for a handler at run time.

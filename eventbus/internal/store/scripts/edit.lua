@@ -6,7 +6,8 @@
 --      4 number of fields to set, then each field and its value
 --      then the fields to remove
 -- Returns {status, revision}: 1 done, 0 no topic, -1 being deleted,
--- -2 another revision, -3 the field of ARGV 2 is missing, -4 that of ARGV 3 exists.
+-- -2 another revision, -3 the field of ARGV 2 is missing, -4 that of ARGV 3 exists,
+-- -5 a group to be set is still being removed.
 local rev = redis.call('HGET', KEYS[1], 'rev')
 if not rev then return {0, 0} end
 rev = tonumber(rev)
@@ -14,8 +15,12 @@ if redis.call('HGET', KEYS[1], 'deleting') then return {-1, rev} end
 if ARGV[1] ~= '0' and tonumber(ARGV[1]) ~= rev then return {-2, rev} end
 if ARGV[2] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return {-3, rev} end
 if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[3]) == 1 then return {-4, rev} end
-redis.call('HDEL', KEYS[1], 'deleting') -- of nothing, so that it works over maxmemory; see describe.lua
 local n = tonumber(ARGV[4])
+for i = 5, 4 + 2 * n, 2 do
+  local group = string.match(ARGV[i], '^group|(.*)$')
+  if group and redis.call('HEXISTS', KEYS[1], 'removing|' .. group) == 1 then return {-5, rev} end
+end
+redis.call('HDEL', KEYS[1], 'deleting') -- of nothing, so that it works over maxmemory; see describe.lua
 for i = 5, 4 + 2 * n, 2 do
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
 end
