@@ -6,7 +6,6 @@ import (
 	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
 	"github.com/seed4933/eventbus/eventbus/internal/finish"
 	"github.com/seed4933/eventbus/eventbus/internal/poll"
-	"github.com/seed4933/eventbus/eventbus/internal/record"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
 )
@@ -81,7 +80,7 @@ func (it *item) address() bool {
 	if id := it.entry.Handler; id != "" {
 		h := it.topic.handler(id)
 		if h == nil {
-			it.end([]store.Part{it.putOff(id, record.NoHandler, "not run: the process that took it has no such handler", it.consumer.jittered(noHandlerPause))})
+			it.end([]store.Part{it.noHandler(id)})
 			return false
 		}
 		it.job.Handlers, it.handlers = h.aloneState, h.alone

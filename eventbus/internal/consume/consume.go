@@ -71,6 +71,8 @@ type Consumer struct {
 	revision int64      // of the namespace, as last seen; guarded by applying
 	beat     atomic.Int64
 	deaths   deaths
+	putOffs  putOffs
+	fleet    fleet
 
 	complaints complaints
 }

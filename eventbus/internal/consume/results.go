@@ -13,18 +13,6 @@ import (
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
 )
 
-// Pauses of what is put off, each lengthened by up to a half at random.
-const (
-	noHandlerPause = 2 * time.Second  // another process has the handler
-	shutPause      = 30 * time.Second // the handler is disabled, or at its cap
-	breakerSpread  = time.Second      // after a breaker has half-opened
-	leastSnooze    = 50 * time.Millisecond
-)
-
-func (c *Consumer) jittered(d time.Duration) time.Duration {
-	return d + time.Duration(c.cfg.Random(int64(d/2)+1))
-}
-
 // Finish turns the results of an entry's handlers into what becomes of it: what
 // succeeded is done, and only what did not goes on, for its handler alone.
 func (it *item) Finish(results []dispatch.Result) {
@@ -63,24 +51,18 @@ func (it *item) addressed(handler string) wire.Entry {
 }
 
 func (it *item) postponed(h *handler, r dispatch.Result) store.Part {
-	c := it.consumer
 	switch r.Reason {
 	case dispatch.Snoozed:
 		e := it.addressed(h.ID)
 		e.Deliveries = 0 // it has run, and its process lives
 		return it.part(store.Later, e, record.Snoozed, r.Err.Error(), max(r.Wait, leastSnooze))
 	case dispatch.BreakerOpen:
-		return it.putOff(h.ID, record.Open, "not run: the handler's circuit breaker is open", r.Wait+c.jittered(breakerSpread))
+		return it.putOff(h.ID, record.Open, "not run: the handler's circuit breaker is open", r.Wait, breakerSpread)
 	case dispatch.AtAbandonedCap:
-		return it.putOff(h.ID, record.Abandoned, "not run: too many runs of the handler ignored their timeout and have not returned", c.jittered(shutPause))
+		return it.putOff(h.ID, record.Abandoned, "not run: too many runs of the handler ignored their timeout and have not returned", 0, shutPause)
 	default:
-		return it.putOff(h.ID, record.Disabled, "not run: the handler is disabled", c.jittered(shutPause))
+		return it.putOff(h.ID, record.Disabled, "not run: the handler is disabled", 0, shutPause)
 	}
-}
-
-// putOff is a part that runs again after d, with no attempt used.
-func (it *item) putOff(handler string, reason record.Reason, why string, d time.Duration) store.Part {
-	return it.part(store.Later, it.addressed(handler), reason, why, d)
 }
 
 // failed is a part for a failed attempt: to the retry set while there are

@@ -49,6 +49,9 @@ func (c *Consumer) sweep(ctx context.Context) {
 		if err == nil && n%searchLostEvery == 0 {
 			err = c.poller.SearchLost(ctx)
 		}
+		if err == nil {
+			err = c.lookAtFleet(ctx)
+		}
 		if err == nil && n%inspectEvery == 0 {
 			err = c.inspect(ctx, c.topics[names[0]])
 			names = names[1:]
