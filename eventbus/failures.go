@@ -36,9 +36,8 @@ type Failure struct {
 	// the event, for all handlers.
 	Handler string
 	EventID string
-	// Reason is one of: failed, exhausted, rejected, killed, snoozed, breaker,
-	// abandoned, disabled, no_handler.
-	Reason string
+	// Reason says why it is where it is.
+	Reason FailureReason
 	// Error is the last error's text, cut at 4 KiB.
 	Error    string
 	Attempts int
@@ -53,6 +52,32 @@ type Failure struct {
 	// Event is the event itself; only Get fills it in.
 	Event *Event
 }
+
+// FailureReason says why a failure waits for a retry, or is dead.
+type FailureReason string
+
+const (
+	// ReasonFailed: the last attempt failed, another will come.
+	ReasonFailed FailureReason = "failed"
+	// ReasonExhausted: dead, all attempts are used up.
+	ReasonExhausted FailureReason = "exhausted"
+	// ReasonRejected: dead, the handler said so with Reject, or the event could
+	// not be decoded.
+	ReasonRejected FailureReason = "rejected"
+	// ReasonKilled: dead, each process that ran it died.
+	ReasonKilled FailureReason = "killed"
+	// ReasonSnoozed: the handler asked with Snooze to be run later.
+	ReasonSnoozed FailureReason = "snoozed"
+	// ReasonBreaker: put off, the handler's circuit breaker was open.
+	ReasonBreaker FailureReason = "breaker"
+	// ReasonAbandoned: put off, too many of the handler's runs had ignored their
+	// timeout and not returned.
+	ReasonAbandoned FailureReason = "abandoned"
+	// ReasonDisabled: put off, the handler was disabled.
+	ReasonDisabled FailureReason = "disabled"
+	// ReasonNoHandler: put off, the process that took it has no such handler.
+	ReasonNoHandler FailureReason = "no_handler"
+)
 
 // FailureFilter picks failures. At least one field must say which, or All.
 type FailureFilter struct {
@@ -354,7 +379,7 @@ func (f *Failures) failure(k *store.Keys, r store.Record) Failure {
 		failure.Error = err.Error()
 		return failure
 	}
-	failure.Handler, failure.EventID, failure.Reason, failure.Error, failure.Attempts = m.Handler, m.Event, string(m.Reason), m.Error, m.Attempts
+	failure.Handler, failure.EventID, failure.Reason, failure.Error, failure.Attempts = m.Handler, m.Event, FailureReason(m.Reason), m.Error, m.Attempts
 	if m.FirstAt > 0 {
 		failure.FirstFailedAt = time.UnixMilli(m.FirstAt).UTC()
 	}

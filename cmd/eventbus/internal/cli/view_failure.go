@@ -30,7 +30,7 @@ type failureView struct {
 func viewFailure(f eventbus.Failure) failureView {
 	return failureView{
 		ID: f.ID, State: string(f.State), Topic: f.Topic, Group: f.Group, Handler: f.Handler, EventID: f.EventID,
-		Reason: f.Reason, Error: f.Error, Attempts: f.Attempts, FirstFailedAt: show.Moment(f.FirstFailedAt),
+		Reason: string(f.Reason), Error: f.Error, Attempts: f.Attempts, FirstFailedAt: show.Moment(f.FirstFailedAt),
 		FailedAt: show.Moment(f.FailedAt), NextAttempt: show.Moment(f.NextAttempt), Size: f.Size,
 	}
 }
