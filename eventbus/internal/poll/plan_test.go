@@ -209,6 +209,46 @@ func TestSuspectDoesNotWaitForEver(t *testing.T) {
 	})
 }
 
+// A topic whose claims bring a little each time is claimed from at intervals, and
+// listened on again once it brings nothing.
+func TestEventsThatFlowAreGathered(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := newStub("a")
+		p := newPlanner(a)
+		st := p.byKey["bell:a"]
+		claim := func(brings int) {
+			orders, _ := p.plan()
+			require.Len(t, orders, 1)
+			orders[0].got.Entries = make([][]byte, brings)
+			p.settle(orders[0], false)
+		}
+		listened := func() bool { keys, _ := p.wanted(); return len(keys) == 1 }
+		claim(3)
+		require.True(t, listened(), "one claim is no flow")
+		<-time.After(flowGap)
+		st.ready = true // rung
+		claim(3)
+		require.True(t, listened(), "too far apart")
+		for range 3 {
+			st.ready = true
+			claim(3)
+			require.False(t, listened())
+			orders, _ := p.plan()
+			require.Empty(t, orders, "more is to come together")
+			require.Equal(t, flowPause, p.again)
+			<-time.After(flowPause)
+		}
+		claim(0)
+		require.True(t, listened())
+		<-time.After(flowGap)
+		st.ready = true
+		claim(64) // all that was asked for
+		orders, _ := p.plan()
+		require.Len(t, orders, 1, "more is there already")
+	})
+}
+
 // The suspect of an at_most_once topic, whose entries the listener pops, runs
 // alone too.
 func TestSuspectThatWasPoppedRunsAlone(t *testing.T) {

@@ -21,6 +21,10 @@
 // time; claims of one round go out together, so that a long round trip is paid
 // once a round and not once a topic.
 //
+// Where events come one by one but closely, as from many senders, the loop claims
+// from the topic once a flowPause without asking the listener, until a claim brings
+// nothing: each token would else cost two round trips, for few events.
+//
 // # What it survives
 //
 //   - A consumer that dies between popping a token and claiming: every consumer
@@ -132,6 +136,7 @@ type Poller struct {
 	// the loop's own
 	claimed   time.Time      // when the last claim was answered
 	rounds    int            // under way
+	again     time.Duration  // after what time a topic may be claimed from that must wait now; 0 for none
 	ordered   int            // entries that were asked for and are not in the pool yet
 	orderedOf map[string]int // the same by the topic's bell
 	listened  time.Time      // when the loop last saw to the listener
@@ -151,6 +156,8 @@ type state struct {
 	pop   int       // how many entries a claim pops first, by the size of the last ones
 	aside time.Time // left alone until then
 	hot   time.Time // foreign producers push into it; looked at often until then
+	fed   time.Time // when a claim last brought anything
+	after time.Time // not claimed from before: more is to come together
 }
 
 // New returns a poller without topics.

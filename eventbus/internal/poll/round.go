@@ -36,6 +36,10 @@ const (
 	// slots, so that one call fetches many events where handlers are quick. Where
 	// they are slow it delays a claim by no more than this.
 	gatherFor = 300 * time.Microsecond
+	// flowPause is how long events may gather of a topic whose claims bring some
+	// each time, and flowGap how closely such claims follow one another.
+	flowPause = time.Millisecond
+	flowGap   = 5 * time.Millisecond
 )
 
 // launch sends a round off where there is anything to claim. It returns after what
@@ -54,7 +58,7 @@ func (p *Poller) launch() (again time.Duration) {
 		return soloPatience // what ends before nudges
 	}
 	if len(orders) == 0 {
-		return 0
+		return p.again
 	}
 	p.rounds++
 	r := &round{left: len(orders), alone: alone}
@@ -116,6 +120,7 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 	}
 	p.crowded.Store(true) // until it is known, so that no release is missed
 	crowded := false
+	p.again = 0
 	defer func() { p.crowded.Store(crowded) }()
 	now := time.Now()
 	ready := make([]*state, 0, len(p.topics))
@@ -126,6 +131,12 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 			continue
 		}
 		if blocked, _ := st.Blocked(); blocked {
+			continue
+		}
+		if left := st.after.Sub(now); left > 0 {
+			if p.again == 0 || left < p.again {
+				p.again = left
+			}
 			continue
 		}
 		ready = append(ready, st)
@@ -171,12 +182,17 @@ func (p *Poller) note(o *order) bool {
 		return false
 	}
 	p.mu.Lock()
+	full, flows, now := len(o.got.Entries) >= o.most, false, time.Now()
 	if len(o.got.Entries) > 0 {
 		delete(p.said, st.Keys.Bell) // an empty queue does not show that all is well
+		flows, st.fed = now.Sub(st.fed) < flowGap, now
 	}
 	st.pop = store.PopFor(o.got.Entries)
 	// Fewer than asked, and the script has rung where more is left.
-	st.ready = len(o.got.Entries) >= o.most
+	st.ready, st.after = full || flows, time.Time{}
+	if !full && flows {
+		st.after = now.Add(flowPause)
+	}
 	if len(o.got.Entries) == 0 && p.solo == st {
 		p.solo = nil
 	}
