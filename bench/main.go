@@ -88,6 +88,25 @@ func measure(ctx context.Context, s settings, only []string) error {
 		}
 	}
 	print(systems, results, s)
+	return printRoundTrip(ctx, rdb, s)
+}
+
+// printRoundTrip tells what one PING takes under the same conditions as a pickup: on
+// an idle system, after a pause in which both processes slept. A pickup cannot be
+// quicker than one of these, and takes nearly two where the event is announced first
+// and then claimed.
+func printRoundTrip(ctx context.Context, rdb *redis.Client, s settings) error {
+	run := newRun(0)
+	pings, err := run.pickups(ctx, s.picks, func() error {
+		err := rdb.Ping(ctx).Err()
+		run.single <- time.Now()
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("measure PING: %w", err)
+	}
+	fmt.Printf("a PING on the idle system: p50 %v, p99 %v\n",
+		quantile(pings, 0.5).Round(10*time.Microsecond), quantile(pings, 0.99).Round(10*time.Microsecond))
 	return nil
 }
 
