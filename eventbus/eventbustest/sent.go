@@ -164,18 +164,18 @@ func (b *Bus) held(ctx context.Context, k *store.Keys, add func(raw []byte, enve
 		return err
 	}
 	for _, consumer := range holders {
-		var cursor uint64
-		for {
-			receipts, entries, next, err := b.store.ReadHeld(ctx, k, consumer, cursor)
-			if err != nil {
-				return err
-			}
+		receipts, err := b.store.Held(ctx, k, consumer)
+		if err != nil {
+			return err
+		}
+		err = b.store.ReadHeld(ctx, k, consumer, receipts, func(receipts []string, entries [][]byte) error {
 			for i, entry := range entries {
 				add(entry, store.CameBack(receipts[i]))
 			}
-			if cursor = next; cursor == 0 {
-				break
-			}
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

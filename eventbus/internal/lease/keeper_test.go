@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
@@ -23,21 +22,24 @@ import (
 // bed is a Redis with two topics, and keepers on it.
 type bed struct {
 	testing.TB
-	server *miniredis.Miniredis
-	rdb    *redis.Client
-	store  *store.Store
-	keys   map[string]*store.Keys // by topic
+	rdb   *redis.Client
+	store *store.Store
+	keys  map[string]*store.Keys // by topic
 
 	mu   sync.Mutex
 	said []string
 }
 
 func setup(t testing.TB) *bed {
-	server, rdb := redistest.Miniredis(t)
+	_, rdb := redistest.Miniredis(t)
+	return setupOn(t, rdb)
+}
+
+func setupOn(t testing.TB, rdb *redis.Client) *bed {
 	s, err := store.Open(rdb, "ns")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
-	b := &bed{TB: t, server: server, rdb: rdb, store: s, keys: map[string]*store.Keys{}}
+	b := &bed{TB: t, rdb: rdb, store: s, keys: map[string]*store.Keys{}}
 	for _, name := range []string{"a", "b"} {
 		b.create(name)
 	}

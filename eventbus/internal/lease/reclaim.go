@@ -72,32 +72,23 @@ func (k *Keeper) reclaimTopic(ctx context.Context, dead, topic, group string) er
 	return k.cfg.Store.Unhold(ctx, &keys, dead)
 }
 
+// moveBack moves back what a dead consumer held, what it claimed last first, so
+// that the oldest is handed out next in the end.
 func (k *Keeper) moveBack(ctx context.Context, t *store.Topic, keys *store.Keys, dead string) (moved int64, err error) {
-	var cursor uint64
-	for {
-		receipts, entries, next, err := k.cfg.Store.ReadHeld(ctx, keys, dead, cursor)
-		if err != nil {
-			return moved, err
+	receipts, err := k.cfg.Store.Held(ctx, keys, dead)
+	if err != nil {
+		return 0, err
+	}
+	err = k.cfg.Store.ReadHeld(ctx, keys, dead, receipts, func(receipts []string, entries [][]byte) error {
+		ended := make([]store.Ended, len(receipts))
+		for i, receipt := range receipts {
+			ended[i] = store.Ended{Receipt: receipt, Parts: []store.Part{k.cfg.Rescue(t, receipt, entries[i])}}
 		}
-		n, _, err := k.cfg.Store.Finish(ctx, keys, dead, t.DeadLimit, k.rescue(t, receipts, entries))
+		n, err := k.cfg.Store.PutBack(ctx, keys, dead, t.DeadLimit, ended)
 		moved += n
-		if err != nil {
-			return moved, err
-		}
-		if cursor = next; cursor == 0 {
-			return moved, nil
-		}
-	}
-}
-
-// rescue turns entries into what becomes of them.
-func (k *Keeper) rescue(t *store.Topic, receipts []string, entries [][]byte) []store.Ended {
-	ended := make([]store.Ended, len(receipts))
-	for i, receipt := range receipts {
-		ended[i] = store.Ended{Receipt: receipt, Parts: []store.Part{k.cfg.Rescue(t, receipt, entries[i])}}
-	}
-	store.SortEnded(ended)
-	return ended
+		return err
+	})
+	return moved, err
 }
 
 // Inspect looks for consumers that hold entries of a queue though no registry

@@ -1,7 +1,9 @@
 package poll
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus/internal/store"
@@ -21,12 +23,14 @@ type lostClaim struct {
 const searchFor = time.Minute
 
 // SearchLost looks in the consumer's in-flight hashes for entries of lost
-// claims, and puts them back as if they had not been claimed. Without a lost
-// claim it sends nothing.
+// claims, and puts them back as if they had not been claimed: those of the last
+// claim first, so that the oldest are handed out next. Without a lost claim it
+// sends nothing.
 func (p *Poller) SearchLost(ctx context.Context) error {
 	p.mu.Lock()
 	searched := append([]lostClaim(nil), p.lost...)
 	p.mu.Unlock()
+	slices.SortStableFunc(searched, func(a, b lostClaim) int { return cmp.Compare(b.claim, a.claim) })
 	for _, lost := range searched {
 		found, err := p.putBack(ctx, lost)
 		if err != nil && !store.OfTopic(err) {
@@ -54,41 +58,23 @@ func (p *Poller) putBack(ctx context.Context, lost lostClaim) (found int, err er
 	if err != nil {
 		return 0, err
 	}
-	mine := map[string]bool{}
-	for _, r := range receipts {
-		if claim, _ := store.Order(r); claim == lost.claim {
-			mine[r] = true
+	mine := slices.DeleteFunc(receipts, func(r string) bool {
+		claim, _ := store.Order(r)
+		return claim != lost.claim
+	})
+	err = p.cfg.Store.ReadHeld(ctx, lost.keys, lost.consumer, mine, func(receipts []string, entries [][]byte) error {
+		ended := make([]store.Ended, len(receipts))
+		for i, r := range receipts {
+			ended[i] = store.Ended{Receipt: r, Parts: []store.Part{{Kind: store.BackFirst, Entry: p.cfg.Restore(lost.keys, r, entries[i])}}}
 		}
-	}
-	var cursor uint64
-	for len(mine) > 0 {
-		page, entries, next, err := p.cfg.Store.ReadHeld(ctx, lost.keys, lost.consumer, cursor)
-		if err != nil {
-			return found, err
-		}
-		var ended []store.Ended
-		for i, r := range page {
-			if mine[r] {
-				delete(mine, r)
-				ended = append(ended, store.Ended{Receipt: r, Parts: []store.Part{{Kind: store.BackFirst, Entry: p.cfg.Restore(lost.keys, r, entries[i])}}})
-			}
-		}
-		store.SortEnded(ended)
-		if len(ended) > 0 {
-			n, _, err := p.cfg.Store.Finish(ctx, lost.keys, lost.consumer, 0, ended)
-			found += int(n)
-			if err != nil {
-				return found, err
-			}
-		}
-		if cursor = next; cursor == 0 {
-			break
-		}
-	}
+		n, err := p.cfg.Store.PutBack(ctx, lost.keys, lost.consumer, 0, ended)
+		found += int(n)
+		return err
+	})
 	if found > 0 {
 		p.cfg.Log.Warn("events of a claim whose reply was lost were put back", "topic", lost.keys.Topic, "events", found)
 	}
-	return found, nil
+	return found, err
 }
 
 // Lost tells that there are claims whose reply was lost and that are still

@@ -117,30 +117,6 @@ func bytesOf(reply string) []byte {
 	return unsafe.Slice(unsafe.StringData(reply), len(reply))
 }
 
-// Held returns the receipts of all that the consumer holds. What its own
-// process does not know of stems from a claim whose reply was lost.
-func (s *Store) Held(ctx context.Context, k *Keys, consumer string) ([]string, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	receipts, err := s.rdb.HKeys(ctx, k.Inflight(consumer)).Result()
-	return receipts, wrap("read what is in flight", err)
-}
-
-// ReadHeld reads entries that a consumer holds, up to a page of them.
-func (s *Store) ReadHeld(ctx context.Context, k *Keys, consumer string, cursor uint64) (receipts []string, entries [][]byte, next uint64, err error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	page, next, err := s.rdb.HScan(ctx, k.Inflight(consumer), cursor, "", 50).Result()
-	if err != nil {
-		return nil, nil, 0, wrap("read what is in flight", err)
-	}
-	for i := 0; i+1 < len(page); i += 2 {
-		receipts = append(receipts, page[i])
-		entries = append(entries, []byte(page[i+1]))
-	}
-	return receipts, entries, next, nil
-}
-
 // WakeKey is the list on which the consumer is woken out of a Block that waits
 // for that topic.
 func (s *Store) WakeKey(topic, consumer string) string {

@@ -169,17 +169,19 @@ func claimIsFoundAgainWhenItsReplyWasLost(b *bed) {
 	require.NoError(b, err)
 	require.Len(b, receipts, 8)
 	require.Subset(b, receipts, lost)
+	for i := 1; i < len(receipts); i++ {
+		claim, place := store.Order(receipts[i-1])
+		nextClaim, nextPlace := store.Order(receipts[i])
+		require.True(b, claim > nextClaim || claim == nextClaim && place > nextPlace, "the last claimed comes first")
+	}
+	require.EqualValues(b, 1, b.finish(done(receipts[2])...), "which is then left out")
 	found := map[string]string{}
-	for cursor := uint64(0); ; {
-		page, entries, next, err := b.store.ReadHeld(b.Context(), &b.keys, consumer, cursor)
-		require.NoError(b, err)
-		for i, r := range page {
+	require.NoError(b, b.store.ReadHeld(b.Context(), &b.keys, consumer, receipts, func(receipts []string, entries [][]byte) error {
+		for i, r := range receipts {
 			found[r] = string(entries[i])
 		}
-		if cursor = next; cursor == 0 {
-			break
-		}
-	}
+		return nil
+	}))
 	require.Equal(b, b.hash(b.keys.Inflight(consumer)), found)
 }
 

@@ -1,10 +1,8 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -38,16 +36,6 @@ type Ended struct {
 
 // simple tells that to end the entry is to remove its receipt.
 func (e *Ended) simple() bool { return len(e.Parts) == 0 && e.Receipt != "" }
-
-// SortEnded orders entries that go back to the queue so that the one claimed
-// first is put back last, and so is handed out first.
-func SortEnded(ended []Ended) {
-	slices.SortFunc(ended, func(a, b Ended) int {
-		claimA, placeA := Order(a.Receipt)
-		claimB, placeB := Order(b.Receipt)
-		return cmp.Or(cmp.Compare(claimB, claimA), cmp.Compare(placeB, placeA))
-	})
-}
 
 // Finish ends entries that the consumer holds. An entry whose receipt is no
 // longer there was moved on by somebody else; it changes nothing. Returned is

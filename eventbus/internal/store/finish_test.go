@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ func finishing() []test {
 		{name: "InADeletedGroupBringsNothingBack", run: finishInADeletedGroupBringsNothingBack},
 		{name: "GivesBackToTheReturnsOfASharedQueue", run: finishGivesBackToReturns},
 		{name: "Counts", run: finishCounts},
+		{name: "PutsBackInParts", run: finishPutsBackInParts, real: true},
 	}
 }
 
@@ -240,4 +242,24 @@ func finishCounts(b *bed) {
 		store.Ended{Receipt: receipts[4], Parts: []store.Part{{Kind: store.BackLast, Entry: []byte("5")}}},
 	)...)
 	require.Equal(b, map[string]string{"sent": "5", "done": "2", "retry": "2", "dead": "1"}, b.hash(b.keys.Counts))
+}
+
+// What is put back goes in calls of at most 4 MiB, or of one entry, in its order.
+func finishPutsBackInParts(b *bed) {
+	sizes := []int{3 << 20, 1 << 20, 1, 5 << 20, 2 << 20, 2 << 20, 1} // calls: 2, 1, 1, 2 and 1 of them
+	var ended []store.Ended
+	var want []string
+	for i, size := range sizes {
+		b.send("e")
+		receipts, _ := b.claimed(1)
+		entry := strings.Repeat(strconv.Itoa(i), size)
+		ended = append(ended, store.Ended{Receipt: receipts[0], Parts: []store.Part{{Kind: store.BackFirst, Entry: []byte(entry)}}})
+		want = append(want, entry)
+	}
+	t := &trap{}
+	n, err := b.trapped(t).PutBack(b.Context(), &b.keys, consumer, 0, ended)
+	require.NoError(b, err)
+	require.EqualValues(b, len(sizes), n)
+	require.EqualValues(b, 5, t.calls.Load())
+	require.True(b, slices.Equal(want, b.list(b.keys.Queue)))
 }

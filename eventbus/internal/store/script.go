@@ -74,8 +74,7 @@ func evalAs[C redis.Cmder](ctx context.Context, s *Store, newCmd func(context.Co
 	return cmd
 }
 
-// transferTime is what large arguments may take on a slow network beside the
-// call itself: half a second for each MiB.
+// transferTime is what large arguments may take beside the call itself.
 func transferTime(args []any) time.Duration {
 	size := 0
 	for _, a := range args {
@@ -83,5 +82,11 @@ func transferTime(args []any) time.Duration {
 			size += len(b)
 		}
 	}
-	return time.Duration(size>>20) * 500 * time.Millisecond
+	return timeFor(size)
+}
+
+// timeFor is what so many bytes may take on a slow network: half a second for
+// each MiB.
+func timeFor(bytes int) time.Duration {
+	return time.Duration(bytes>>20) * 500 * time.Millisecond
 }
