@@ -39,7 +39,7 @@ const (
 	maxPending = 4096
 	// gatherFor is how long after one batch the next one is gathered, unless
 	// enough is there before.
-	gatherFor = 300 * time.Microsecond
+	gatherFor = time.Millisecond
 	enough    = 200
 )
 
