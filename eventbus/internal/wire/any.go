@@ -56,6 +56,11 @@ func decodeAny(raw []byte) (e Entry, ok bool) {
 	if !seen[attrSpecVersion] || e.ID == "" || e.Source == "" || e.Type == "" || forms > 1 {
 		return e, false
 	}
+	if seen[attrData] && forms == 1 && !isJSONType(e.ContentType) {
+		if text, isString := stringOf(e.Data); isString {
+			e.Data = []byte(text)
+		}
+	}
 	if e.ContentType == "" {
 		e.ContentType = defaultContentType(e.Data)
 	}

@@ -16,8 +16,9 @@ const defaultSource = "eventbus"
 // dst must not share memory with e.Data.
 //
 // The payload stands in "data" as it is, if it is JSON (valid, in UTF-8, nested
-// no deeper than 512, without white space around it), and in "data_base64"
-// otherwise. So Decode gives back the same bytes always.
+// no deeper than 512, without white space around it) and its type says so, and in
+// "data_base64" otherwise. So Decode gives back the same bytes always, and every
+// other reader of CloudEvents does.
 //
 // e.ID and e.Type must not be empty: what is written would be read as a bare
 // payload. An empty Source is written as "eventbus", and an empty ContentType
@@ -26,7 +27,7 @@ const defaultSource = "eventbus"
 // field of Entry is left out. A Time outside of the years 0 to 9999 is left out.
 // Invalid UTF-8 in strings becomes U+FFFD.
 func Append(dst []byte, e *Entry) []byte {
-	verbatim := isValue(e.Data) && utf8.Valid(e.Data)
+	verbatim := isVerbatim(e)
 	contentType := e.ContentType
 	if contentType == "" {
 		contentType = typeJSON
@@ -67,6 +68,11 @@ func Append(dst []byte, e *Entry) []byte {
 	dst = append(dst, `,"data_base64":"`...)
 	dst = base64.StdEncoding.AppendEncode(dst, e.Data)
 	return append(dst, `"}`...)
+}
+
+// isVerbatim tells whether the payload may stand in "data".
+func isVerbatim(e *Entry) bool {
+	return isJSONType(e.ContentType) && isValue(e.Data) && utf8.Valid(e.Data)
 }
 
 // appendHeaders writes the headers in the order of their names, so that equal

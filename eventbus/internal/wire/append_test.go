@@ -1,13 +1,13 @@
 package wire
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -147,7 +147,7 @@ func TestAppendSizeEstimate(t *testing.T) {
 	t.Parallel()
 	check := func(t require.TestingT, e Entry) {
 		out := Append(nil, &e)
-		verbatim := isValue(e.Data) && utf8.Valid(e.Data)
+		verbatim := isVerbatim(&e)
 		contentType := e.ContentType
 		if contentType == "" {
 			contentType = typeBinary
@@ -158,4 +158,24 @@ func TestAppendSizeEstimate(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) { check(t, anyEntry().Draw(t, "entry")) })
 	plain := newEntry(payload200)
 	require.Less(t, cap(Append(nil, &plain)), len(Append(nil, &plain))+100)
+}
+
+// Only what its type says to be JSON stands in "data": another reader of
+// CloudEvents would take JSON there for a value, and its string for a text.
+func TestDataStandsAsJSONOnlyWhereItsTypeSaysSo(t *testing.T) {
+	t.Parallel()
+	for contentType, verbatim := range map[string]bool{
+		"": true, typeJSON: true, "text/json": true, "application/problem+json; charset=utf-8": true, "APPLICATION/JSON": true,
+		"text/plain": false, typeBinary: false, "application/jsonp": false, "json": false,
+	} {
+		for _, data := range []string{`{"a":1}`, `"text"`} {
+			e := Entry{ID: "1", Source: "s", Type: "t", ContentType: contentType, Data: []byte(data)}
+			raw := Append(nil, &e)
+			require.Equal(t, verbatim, bytes.Contains(raw, []byte(`"data":`+data)), "%q: %s", contentType, raw)
+			got := Decode(raw, noID(t))
+			require.Equal(t, data, string(got.Data), "%q", contentType)
+		}
+	}
+	foreign := `{"specversion":"1.0","id":"1","source":"s","type":"t","datacontenttype":"text/plain","data":"caf\u00e9"}`
+	require.Equal(t, "café", string(Decode([]byte(foreign), noID(t)).Data))
 }

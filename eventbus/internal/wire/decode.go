@@ -13,7 +13,9 @@ import "time"
 // base64; null stands for an attribute that is missing, except in "data".
 //
 //   - Data is the value of "data" as it stands there, not compacted, or the
-//     decoded bytes of "data_base64", or empty.
+//     decoded bytes of "data_base64", or empty. Where the content type says that
+//     it is no JSON, a string in "data" stands for its text (CloudEvents JSON
+//     format, section 3.1).
 //   - Time is zero where "time" is not a timestamp of RFC 3339.
 //   - A missing content type is filled in as Append does.
 //   - Attributes of the bus that have the wrong type, or are negative or

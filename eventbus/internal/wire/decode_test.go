@@ -92,7 +92,7 @@ func TestDecodeForeignEnvelopes(t *testing.T) {
 		"base64 with a line":   {`{"data_base64":"e3\n0=",` + core + `}`, data("{}")},
 		"type null":            {`{` + core + `,"datacontenttype":null,"time":null,"data":0}`, data("0")},
 		"type empty":           {`{` + core + `,"datacontenttype":"","data":0}`, data("0")},
-		"type given":           {`{` + core + `,"datacontenttype":"text/plain","data":"x"}`, with(func(e *Entry) { e.Data, e.ContentType = []byte(`"x"`), "text/plain" })},
+		"type given":           {`{` + core + `,"datacontenttype":"text/plain","data":"x"}`, with(func(e *Entry) { e.Data, e.ContentType = []byte("x"), "text/plain" })},
 		"time, other zone":     {`{` + core + `,"time":"2025-08-20T14:30:45+02:00","data":0}`, with(func(e *Entry) { e.Data, e.Time = []byte("0"), at })},
 		"time, not one":        {`{` + core + `,"time":"yesterday","data":0}`, data("0")},
 		"time, out of range":   {`{` + core + `,"time":"9999-12-31T23:59:59-01:00","data":0}`, data("0")},

@@ -13,7 +13,10 @@
 // nothing.
 package wire
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Entry is one queue entry, decoded.
 type Entry struct {
@@ -100,6 +103,18 @@ func isOwn(name string) bool {
 		return true
 	}
 	return false
+}
+
+// isJSONType tells whether content of the type is JSON, by the rule of CloudEvents'
+// JSON format (section 3.1): the subtype is "json" or ends with "+json". Content
+// without a type counts as JSON there.
+func isJSONType(contentType string) bool {
+	if contentType == "" || contentType == typeJSON {
+		return true
+	}
+	media, _, _ := strings.Cut(contentType, ";")
+	media = strings.ToLower(strings.TrimSpace(media))
+	return strings.HasSuffix(media, "/json") || strings.HasSuffix(media, "+json")
 }
 
 // defaultContentType is what stands for a missing "datacontenttype". Append,

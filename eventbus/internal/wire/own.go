@@ -59,6 +59,9 @@ func decodeOwn(raw []byte, e *Entry) bool {
 		failedAt = c.number()
 	}
 	end := c.i
+	if c.next(`,"`+attrData+`":`) && !isJSONType(textOf(raw[contentType.from:contentType.to])) {
+		return false // it is the text of a JSON string
+	}
 	data := c.data()
 	if c.failed || attempt > math.MaxInt32 || deliveries > math.MaxInt32 {
 		return false
@@ -111,9 +114,14 @@ type cursor struct {
 	failed bool
 }
 
+// next tells whether literal comes next.
+func (c *cursor) next(literal string) bool {
+	return !c.failed && len(c.b)-c.i >= len(literal) && string(c.b[c.i:c.i+len(literal)]) == literal
+}
+
 // skip goes past literal, if that comes next.
 func (c *cursor) skip(literal string) bool {
-	if c.failed || len(c.b)-c.i < len(literal) || string(c.b[c.i:c.i+len(literal)]) != literal {
+	if !c.next(literal) {
 		return false
 	}
 	c.i += len(literal)

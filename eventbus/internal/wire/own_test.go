@@ -71,7 +71,7 @@ func TestFastPathEqualsGeneralPath(t *testing.T) {
 // Bytes made to pass one attribute off as another.
 func TestFastPathRefusesForgeries(t *testing.T) {
 	t.Parallel()
-	const head = `{"specversion":"1.0","id":"1","source":"s","type":"t","datacontenttype":"j"`
+	const head = `{"specversion":"1.0","id":"1","source":"s","type":"t","datacontenttype":"a/json"`
 	for _, tail := range []string{
 		`,"data":1,"ebattempt":9}`,
 		`,"data":{},"data":{}}`,
@@ -96,7 +96,7 @@ func TestFastPathRefusesForgeries(t *testing.T) {
 	whole := head + `,"data":1}`
 	require.True(t, checkPaths(t, []byte(whole)), "the head alone is not at fault")
 	for _, change := range [][2]string{
-		{`"1.0"`, `"0.3"`}, {`"id":"1"`, `"id":""`}, {`"source":"s"`, `"source":""`}, {`"type":"t"`, `"type":""`}, {`"j"`, `""`},
+		{`"1.0"`, `"0.3"`}, {`"id":"1"`, `"id":""`}, {`"source":"s"`, `"source":""`}, {`"type":"t"`, `"type":""`}, {`"a/json"`, `""`},
 		{`"id":"1","source":"s"`, `"source":"s","id":"1"`}, {`,"type":"t"`, ``}, {`:"1.0"`, `: "1.0"`}, {`{"spec`, ` {"spec`},
 	} {
 		raw := []byte(strings.Replace(whole, change[0], change[1], 1))

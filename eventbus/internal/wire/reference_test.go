@@ -89,6 +89,9 @@ func referenceDecode(raw []byte) (e Entry, ok bool) {
 		}
 		e.Data = data
 	}
+	if values["data"] != nil && values["data"][0] == '"' && !isJSONType(e.ContentType) {
+		e.Data = []byte(str("data"))
+	}
 	if e.ContentType == "" {
 		e.ContentType = defaultContentType(e.Data)
 	}
@@ -167,7 +170,7 @@ func TestPathsAgreeOnForeignEnvelopes(t *testing.T) {
 func TestPathsAgreeOnDepth(t *testing.T) {
 	t.Parallel()
 	for _, depth := range []int{maxDepth, maxDepth + 1, anyDepth - 1, anyDepth, anyDepth + 1, 100000} {
-		raw := []byte(`{"specversion":"1.0","id":"1","source":"s","type":"t","datacontenttype":"j","data":` +
+		raw := []byte(`{"specversion":"1.0","id":"1","source":"s","type":"t","datacontenttype":"a/json","data":` +
 			strings.Repeat("[", depth) + strings.Repeat("]", depth) + `}`)
 		require.Equal(t, depth <= maxDepth, checkPaths(t, raw), "the fast path takes depth %d", depth)
 		require.Equal(t, depth >= anyDepth, Decode(raw, givenID).Bare, "depth %d", depth)
