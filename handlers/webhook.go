@@ -89,7 +89,7 @@ func NewWebhook(address string, opts WebhookOptions) (*Webhook, error) {
 	}
 	w := &Webhook{
 		url:     target,
-		shown:   (&url.URL{Scheme: target.Scheme, Host: target.Host, Path: target.Path}).String(),
+		shown:   shownURL(target),
 		headers: headers,
 		host:    host,
 		client:  &http.Client{},

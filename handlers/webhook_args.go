@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"errors"
-	"fmt"
 	"net/http"
 	"net/textproto"
 	"net/url"
@@ -10,43 +9,52 @@ import (
 	"strings"
 )
 
-// parseTarget returns the URL or an *eventbus.ArgumentError. What it quotes of the URL
-// holds no password.
+// parseTarget returns the URL or an *eventbus.ArgumentError. What it quotes of the
+// URL holds neither credentials nor query nor fragment: they may be secrets, and
+// errors are logged and shown.
 func parseTarget(address string) (*url.URL, error) {
-	wrong := func(shown, reason string, err error) error {
-		if shown != "" {
-			shown = strconv.Quote(shown)
-		}
-		return invalid("url", shown, reason, err)
-	}
 	if address == "" {
-		return nil, wrong("", "it is empty; give an absolute http or https URL", nil)
+		return nil, invalid("url", "", "it is empty; give an absolute http or https URL", nil)
 	}
 	target, err := url.Parse(address)
 	if err != nil {
-		shown := address
-		if strings.Contains(address, "@") {
-			shown = ""
-		}
-		var failed *url.Error
-		if errors.As(err, &failed) {
-			err = failed.Err
-		}
-		return nil, wrong(shown, fmt.Sprintf("it does not parse (%v); give an absolute http or https URL", err), err)
+		// Not even the cause is told or kept: it quotes parts of what may be a
+		// password, such as what stands where it looked for a port.
+		return nil, invalid("url", "", unparsable(err)+"; give an absolute http or https URL, with %XX for what must not stand in one", nil)
 	}
-	shown := target.Redacted()
+	wrong := func(reason string) error {
+		return invalid("url", strconv.Quote(shownURL(target)), reason, nil)
+	}
 	if target.Scheme != "http" && target.Scheme != "https" {
-		return nil, wrong(shown, "its scheme is not http or https; give an absolute URL such as https://example.com/hook", nil)
+		return nil, wrong("its scheme is not http or https; give an absolute URL such as https://example.com/hook")
 	}
 	if target.Hostname() == "" {
-		return nil, wrong(shown, "it names no host; give an absolute URL such as https://example.com/hook", nil)
+		return nil, wrong("it names no host; give an absolute URL such as https://example.com/hook")
 	}
 	if port := target.Port(); port != "" {
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			return nil, wrong(shown, "its port is not between 1 and 65535", err)
+			return nil, wrong("its port is not between 1 and 65535")
 		}
 	}
 	return target, nil
+}
+
+// unparsable says what kind of fault keeps a URL from being read.
+func unparsable(err error) string {
+	var escape url.EscapeError
+	var host url.InvalidHostError
+	switch {
+	case errors.As(err, &escape):
+		return "it has a % that no two hexadecimal digits follow"
+	case errors.As(err, &host):
+		return "its host has a character that no host can have"
+	}
+	return "it does not parse"
+}
+
+// shownURL is a URL as errors show it.
+func shownURL(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // checkHeaders returns a copy of the headers with canonical names, and the value

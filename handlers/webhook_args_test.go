@@ -26,9 +26,20 @@ func TestNewWebhook_Invalid(t *testing.T) {
 		"opaque":           {"http:example.com", WebhookOptions{}, "url", "no host"},
 		"port too high":    {"http://example.com:65536/", WebhookOptions{}, "url", "port"},
 		"port zero":        {"http://example.com:0/", WebhookOptions{}, "url", "port"},
-		"unparsable":       {"http://exa mple.com/%zz", WebhookOptions{}, "url", "parse"},
-		"secret":           {"ftp://user:s3cret@example.com/", WebhookOptions{}, "url", "user:xxxxx@"},
+		"unparsable host":  {"http://exa mple.com/", WebhookOptions{}, "url", "no host can have"},
+		"unparsable path":  {"http://example.com/%zz", WebhookOptions{}, "url", "hexadecimal"},
+		"unparsable":       {"http://[::1/", WebhookOptions{}, "url", "parse"},
+		"secret user":      {"ftp://s3cret:s3cret@example.com/hook", WebhookOptions{}, "url", `"ftp://example.com/hook"`},
+		"secret alone":     {"ftp://s3cret@example.com/hook", WebhookOptions{}, "url", `"ftp://example.com/hook"`},
+		"secret query":     {"ftp://example.com/hook?key=s3cret#s3cret", WebhookOptions{}, "url", `"ftp://example.com/hook"`},
+		"secret, no host":  {"http:///hook?key=s3cret", WebhookOptions{}, "url", `"http:///hook"`},
+		"secret, no parts": {"http:s3cret@example.com?key=s3cret", WebhookOptions{}, "url", "no host"},
+		"secret and port":  {"http://s3cret:s3cret@example.com:0/?key=s3cret", WebhookOptions{}, "url", `"http://example.com:0/"`},
 		"secret, unparsed": {"http://user:s3cret@[::1/", WebhookOptions{}, "url", "parse"},
+		"secret as port":   {"http://user:s3cret/pass@example.com/", WebhookOptions{}, "url", "parse"},
+		"secret with %":    {"http://user:%s3cret@example.com/", WebhookOptions{}, "url", "hexadecimal"},
+		"query, unparsed":  {"http://exa mple.com/?key=s3cret", WebhookOptions{}, "url", "no host can have"},
+		"control":          {"http://example.com/?key=s3cret\n", WebhookOptions{}, "url", "parse"},
 		"header name":      {"http://h", WebhookOptions{Headers: http.Header{"a b": {"x"}}}, "WebhookOptions.Headers", "token"},
 		"header empty":     {"http://h", WebhookOptions{Headers: http.Header{"": {"x"}}}, "WebhookOptions.Headers", "token"},
 		"header value":     {"http://h", WebhookOptions{Headers: http.Header{"A": {"s3cret\r\nB: y"}}}, "WebhookOptions.Headers", "control"},
@@ -45,6 +56,7 @@ func TestNewWebhook_Invalid(t *testing.T) {
 			require.Equal(t, c.argument, argument.Field)
 			require.ErrorContains(t, err, c.says)
 			require.NotContains(t, err.Error(), "s3cret")
+			require.NotContains(t, err.Error(), "%s3")
 		})
 	}
 }
