@@ -54,10 +54,23 @@ func (r *reader) handler(t *Topic, n *yaml.Node) {
 	if r.names.topic(topic) != nil {
 		topic = "any"
 	}
-	if err := r.names.handler(topic, h.ID, h.Config); err != nil {
+	r.checkRetry(&h, n)
+	if err := r.names.handler(topic, h.ID, eventbus.HandleConfig{}); err != nil {
 		r.wrong(n, "handler %q: %v", h.ID, err)
 	}
 	t.Handlers = append(t.Handlers, h)
+}
+
+// checkRetry compares the two delays; all else of a handler's numbers has been
+// checked where it was read.
+func (r *reader) checkRetry(h *Handler, n *yaml.Node) {
+	initial, most, said := h.Config.Retry.Initial, h.Config.Retry.Max, ""
+	if initial == 0 {
+		initial, said = eventbus.DefaultRetryInitial, ", its default"
+	}
+	if most > 0 && initial > most {
+		r.wrong(value(n, "retry"), "initial is %v%s, which is over max, %v; one that is not is right", initial, said, most)
+	}
 }
 
 // secret reads a text that errors must not quote.

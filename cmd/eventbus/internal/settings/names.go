@@ -47,12 +47,24 @@ func (c *names) config(cfg eventbus.Config) error {
 	return bus.Close()
 }
 
+// keyOf names the file's key for a field of the bus's arguments.
+var keyOf = map[string]string{
+	"Namespace":  "namespace",
+	"Group":      "group",
+	"topic":      "name",
+	"handler id": "id",
+}
+
 // argument returns the part of err that says which argument is wrong and what
-// would be right.
+// would be right, in the words of the file.
 func argument(err error) error {
 	var wrong *eventbus.ArgumentError
-	if errors.As(err, &wrong) {
-		return wrong
+	if !errors.As(err, &wrong) {
+		return nil
 	}
-	return nil
+	said := *wrong
+	if key := keyOf[wrong.Field]; key != "" {
+		said.Field = key
+	}
+	return &said
 }
