@@ -106,14 +106,16 @@ func TestBench(t *testing.T) {
 
 // Ctrl-C in the middle is a clean end: code 1, one line, nothing left.
 func TestBenchInterrupted(t *testing.T) {
-	for name, sig := range map[string]os.Signal{"SIGINT": os.Interrupt, "SIGTERM": syscall.SIGTERM} {
+	for name, signals := range map[string][]os.Signal{"SIGINT": {os.Interrupt}, "SIGTERM": {syscall.SIGTERM}, "both at once": {os.Interrupt, syscall.SIGTERM}} {
 		t.Run(name, func(t *testing.T) {
 			b := setup(t)
 			b.useOwnServer()
 			b.env = []string{"EVENTBUS_NAMESPACE="}
 			p := b.start(nil, "bench", "--events", "10000000")
 			b.eventually("it has begun", func() bool { return len(b.keys("*queue*")) > 0 })
-			p.signal(sig)
+			for _, sig := range signals {
+				p.signal(sig)
+			}
 			require.Equal(t, 1, p.wait())
 			said := p.err.rest()
 			require.Len(t, said, 1)

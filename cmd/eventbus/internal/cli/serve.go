@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"os/signal"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/serve"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/settings"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/stop"
 )
 
 const serveLong = `Run the bus with the handlers of the settings file (--config), and the HTTP side
@@ -29,7 +27,8 @@ otherwise; "" there means none.
 
 SIGTERM and Ctrl-C stop softly: no more events are taken, and running handlers
 may end, for up to stop_timeout (30s). A second signal stops hard: their contexts
-end, and their events run again elsewhere. A third ends the process at once.
+end, and their events run again elsewhere. A third ends the process at once. What
+comes within half a second of a signal that has counted is the same one.
 
 With --redis embedded a Redis runs inside the process. Its URL is printed to
 stderr, and nothing in it outlives the process.`
@@ -101,7 +100,13 @@ func (a *app) serve() *cobra.Command {
 }
 
 func (a *app) runServe(ctx context.Context, f serveFlags) (err error) {
-	hard, done := secondSignal(ctx)
+	options := &slog.HandlerOptions{Level: f.level}
+	var handler slog.Handler = slog.NewTextHandler(a.env.Stderr, options)
+	if f.logJSON {
+		handler = slog.NewJSONHandler(a.env.Stderr, options)
+	}
+	log := slog.New(handler)
+	hard, done := stop.Hard(ctx, func() { log.Info("still stopping: another signal stops hard") })
 	defer done()
 	c, err := a.choose()
 	if err != nil {
@@ -119,35 +124,9 @@ func (a *app) runServe(ctx context.Context, f serveFlags) (err error) {
 	if f.setListen {
 		listen = f.listen
 	}
-	options := &slog.HandlerOptions{Level: f.level}
-	var handler slog.Handler = slog.NewTextHandler(a.env.Stderr, options)
-	if f.logJSON {
-		handler = slog.NewJSONHandler(a.env.Stderr, options)
-	}
 	return serve.Run(ctx, hard, serve.Config{
 		File: c.file, Bus: c.config, Redis: r.rdb, Listen: listen,
-		Log: slog.New(handler), Stdout: a.env.Stdout,
+		Log: log, Stdout: a.env.Stdout, Address: a.where, Reach: a.reachFlags(),
 		Ready: func() { fmt.Fprintln(a.env.Stderr, "ready") },
 	})
-}
-
-// secondSignal returns a context that ends when the process is told to stop for
-// the second time. The first time ends ctx; the third, nothing catches.
-func secondSignal(ctx context.Context) (hard context.Context, done func()) {
-	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	hard, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	over := make(chan struct{})
-	go func() {
-		defer signal.Stop(signals)
-		for range 2 {
-			select {
-			case <-signals:
-			case <-over:
-				return
-			}
-		}
-		cancel()
-	}()
-	return hard, func() { close(over); cancel() }
 }

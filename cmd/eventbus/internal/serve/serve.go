@@ -25,9 +25,13 @@ type Config struct {
 	Bus    eventbus.Config // namespace and group
 	Redis  redis.UniversalClient
 	Listen string // of the HTTP side; "" for none
-	Log    *slog.Logger
-	Stdout io.Writer // of handlers of type log
-	Ready  func()    // called once events are taken
+	// Address is the server's, for the log; Reach the flags by which a command of
+	// the log reaches what this process serves.
+	Address string
+	Reach   []string
+	Log     *slog.Logger
+	Stdout  io.Writer // of handlers of type log
+	Ready   func()    // called once events are taken
 }
 
 const (
@@ -160,13 +164,16 @@ func (s *server) runBus(ctx context.Context) error {
 	if err := s.bus.Ready(ctx); err != nil {
 		return err
 	}
-	t := topics{file: s.cfg.File, bus: s.bus, group: group(s.cfg.Bus), log: s.cfg.Log}
+	t := topics{file: s.cfg.File, bus: s.bus, group: group(s.cfg.Bus), log: s.cfg.Log, reach: s.cfg.Reach}
 	for i := range s.cfg.File.Topics {
 		if err := t.apply(ctx, &s.cfg.File.Topics[i]); err != nil {
 			return err
 		}
+		if err := t.warn(ctx, &s.cfg.File.Topics[i]); err != nil {
+			return err
+		}
 	}
-	s.cfg.Log.Info("serving", "group", t.group, "topics", len(s.cfg.File.Topics), "handlers", s.handlers.count(), "http", s.address())
+	s.cfg.Log.Info("serving", "redis", s.cfg.Address, "group", t.group, "topics", len(s.cfg.File.Topics), "handlers", s.handlers.count(), "http", s.address())
 	if s.handlers.count() == 0 {
 		s.cfg.Log.Warn("the settings name no handler: nothing is consumed")
 		s.cfg.Ready()

@@ -17,6 +17,7 @@ type topics struct {
 	bus   *eventbus.Bus
 	group string
 	log   *slog.Logger
+	reach []string
 }
 
 // attempts bounds how often a topic is read again because somebody changed it
@@ -51,9 +52,6 @@ func (t *topics) once(ctx context.Context, want *settings.Topic) error {
 	}
 	if err := t.update(ctx, want, has); err != nil {
 		return err
-	}
-	if has.Disabled {
-		t.log.Warn("topic is disabled: nothing of it is handed out", "topic", want.Name)
 	}
 	return t.join(ctx, want, has)
 }
