@@ -38,6 +38,10 @@ type Target struct {
 	kind  kind
 	shown string
 	made  maker
+
+	// what Mismatch looks at; none where TLS is no question
+	scheme string
+	hosts  []string
 }
 
 // maker holds the options of the one kind of client that the target needs.
@@ -85,7 +89,7 @@ func Parse(address string) (Target, error) {
 		// Left to go-redis are the parameters; its other errors may quote the URL.
 		return Target{}, p.wrong("has a parameter whose value is wrong: protocol is 2 or 3, skip_verify is true or false")
 	}
-	t.shown = p.shown()
+	t.shown, t.scheme, t.hosts = p.shown(), p.scheme, p.hosts
 	return t, nil
 }
 
