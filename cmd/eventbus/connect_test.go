@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"math/big"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
@@ -26,6 +28,8 @@ func TestUnusableServer(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, never answers
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, silent.Close()) })
+	web := httptest.NewServer(http.NotFoundHandler()) // speaks, but not as Redis does
+	t.Cleanup(web.Close)
 	list := []string{"topic", "list"}
 	refused := "redis://u:s3cret@127.0.0.1:1/2"
 	wrong := "redis://:s3cret@" + locked.addr
@@ -47,6 +51,8 @@ func TestUnusableServer(t *testing.T) {
 		{"unix://:s3cret@/no/such/socket", "no such file", "unix:///no/such/socket", list},
 		{"redis://:s3cret@127.0.0.1:1,127.0.0.1:2", "connection refused", "redis://127.0.0.1:1,127.0.0.1:2", list},
 		{"redis-sentinel://:s3cret@127.0.0.1:1/0?master=main&sentinel_password=s3cret", "sentinel", "redis-sentinel://127.0.0.1:1/0", list},
+		{"redis://:s3cret@" + web.Listener.Addr().String(), "HTTP/1.1 400 Bad Request", "redis://" + web.Listener.Addr().String(), list},
+		{"rediss://:s3cret@" + web.Listener.Addr().String(), "tls: first record does not look like a TLS handshake", "rediss://" + web.Listener.Addr().String(), list},
 		{"redis://:s3cret@" + silent.Addr().String(), "timeout", "redis://" + silent.Addr().String(), list},
 	} {
 		t.Run(c.args[0]+" "+c.says, func(t *testing.T) {
@@ -74,13 +80,31 @@ func TestTLS(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: s.addr})
 	require.NoError(t, rdb.ConfigSet(t.Context(), "tls-port", fmt.Sprint(port)).Err())
 	require.NoError(t, rdb.Close())
-	b.url = fmt.Sprintf("rediss://127.0.0.1:%d", port)
-	require.Contains(t, b.fails(1, "topic", "list"), "certificate")
+	address := fmt.Sprintf("127.0.0.1:%d", port)
+	b.url = "rediss://" + address
+	for _, args := range [][]string{{"topic", "list"}, {"send", "orders", "--data", "1"}, {"serve", "--http", ""}, {"demo", "--redis", b.url}} {
+		line := b.fails(1, args...)
+		require.Contains(t, line, "x509: certificate signed by unknown authority (rediss://"+address)
+		require.Contains(t, line, "; SSL_CERT_FILE names the authority")
+	}
 	b.env = []string{"SSL_CERT_FILE=" + cert}
 	require.Empty(t, b.ok("topic", "list", "-o", "json"))
 	b.env = nil
 	b.url += "?skip_verify=true"
 	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+
+	b.url = "redis://:s3cret@" + address
+	for _, args := range [][]string{{"topic", "list"}, {"send", "orders", "--data", "1"}, {"serve", "--http", ""}, {"demo", "--redis", b.url}} {
+		line := b.fails(1, args...)
+		require.Contains(t, line, "(redis://"+address)
+		require.Contains(t, line, address+" speaks TLS: rediss:// is right")
+		require.NotContains(t, line, "s3cret")
+	}
+	b.url = "rediss://:s3cret@" + server.addr
+	line := b.fails(1, "topic", "list")
+	require.Contains(t, line, "(rediss://"+server.addr)
+	require.Contains(t, line, server.addr+" speaks plain text, not TLS: redis:// is right")
+	require.NotContains(t, line, "s3cret")
 }
 
 // certificate makes a certificate of 127.0.0.1 that vouches for itself.
@@ -122,7 +146,7 @@ func TestKindsOfServers(t *testing.T) {
 		require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0"), `"waiting":1`, name)
 		require.Contains(t, b.ok("topic", "list"), "orders", name)
 		require.Contains(t, b.ok("demo", "--redis", url), "went as told", name)
-		b.ok("topic", "delete", "orders")
+		b.ok("topic", "delete", "orders", "--yes")
 	}
 	b.url = "redis://" + cluster.addr
 	b.fails(1, "topic", "show", "orders")

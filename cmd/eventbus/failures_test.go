@@ -168,6 +168,31 @@ func TestFailuresReplayAndDiscard(t *testing.T) {
 	require.Contains(t, b.fails(1, "failures", "replay", "nope", "--all"), "topic not found")
 }
 
+// A mistyped handler is told of, beside an answer that is right for it.
+func TestFailuresOfUnknownHandler(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	told := func(args ...string) (out, note string) {
+		t.Helper()
+		r := b.call(nil, append([]string{"failures"}, args...)...)
+		require.Equal(t, 0, r.code, r.err)
+		return r.out, b.oneLine(r.err)
+	}
+	const none = "eventbus: no failure of handler mial is in state dead, topic orders, group default; "
+	_, note := told("list", "orders", "--handler", "mial", "-o", "json")
+	require.Equal(t, none+"no handler has any", note)
+	b.fail("orders", "mail", "1", "2")
+	b.fail("orders", "bill", "3")
+	for verb, answer := range map[string]string{"list": "", "replay": `{"topic":"orders","group":"default","replayed":0}` + "\n", "discard": `{"topic":"orders","group":"default","discarded":0}` + "\n"} {
+		out, note := told(verb, "orders", "--handler", "mial", "-o", "json")
+		require.Equal(t, answer, out)
+		require.Equal(t, none+"handlers that have some: bill (1), mail (2)", note, verb)
+	}
+	_, note = told("list", "orders", "--handler", "mail", "--state", "retry")
+	require.Contains(t, note, "no failure of handler mail is in state retry")
+	require.Equal(t, "discarded 0\n", b.ok("failures", "discard", "orders", "--handler", "mail", "--before", "2000-01-01T00:00:00Z"))
+}
+
 func TestFailuresDiscardAll(t *testing.T) {
 	b := setup(t)
 	b.ok("topic", "create", "orders")
@@ -208,8 +233,10 @@ func TestStats(t *testing.T) {
 	one := object[stats](b, b.ok("stats", "orders", "-o", "json", "--group", "mail", "--interval", "100ms"))
 	require.NotNil(t, one.SentPerSecond)
 	require.Zero(t, *one.SentPerSecond)
+	b.delay("other", "default", 2)
 	table := lines(b.ok("stats", "--interval", "0"))
 	require.Len(t, table, 4)
+	require.Regexp(t, `^other +default +on +0 +0 +2 +0 +0 `, table[3])
 	require.Regexp(t, `^TOPIC +GROUP +STATE +WAITING +IN FLIGHT +DELAYED +RETRY +DEAD +OLDEST +SENT/S +DONE/S +FAILED/S$`, table[0])
 	require.Regexp(t, `^orders +default +on +0 +0 +0 +0 +5 +- +- +- +-$`, table[1])
 	require.Contains(t, b.fails(1, "stats", "nope"), "topic not found")

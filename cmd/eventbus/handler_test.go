@@ -71,11 +71,30 @@ func TestHandlerLife(t *testing.T) {
 	})
 
 	// before any process runs it
-	b.ok("handler", "update", "orders", "later", "--breaker-failures", "3")
+	b.ok("handler", "update", "orders", "later", "--breaker-failures", "3", "--force")
 	require.Regexp(t, `(?m)^later +- +- +- +- +- +- +0 +breaker-failures=3$`, b.ok("handler", "list", "orders"))
 	require.Contains(t, b.ok("handler", "show", "orders", "later"), "none runs it")
 	require.Contains(t, b.fails(1, "handler", "update", "orders", "mail", "--timeout", "1s", "--group", "nope"), "group not found")
 	require.Contains(t, b.fails(1, "handler", "update", "orders", "mail", "--timeout", "1s", "--if-revision", "99"), "settings changed meanwhile")
+}
+
+// A handler that nothing knows is refused, with those that are known, and nothing
+// is stored for it.
+func TestHandlerUnknown(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.ok("handler", "disable", "orders", "mail", "--force")
+	for _, args := range [][]string{{"update", "--timeout", "3s"}, {"enable"}, {"disable"}, {"reset"}} {
+		args = append([]string{"handler", args[0], "orders", "mial"}, args[1:]...)
+		line := b.fails(1, args...)
+		require.Contains(t, line, `handler "mial" of topic "orders", group "default": handler not found; known are: mail; --force sets one`)
+		require.Contains(t, line, "("+b.url)
+	}
+	require.NotContains(t, b.ok("handler", "list", "orders"), "mial")
+	require.Contains(t, b.fails(1, "handler", "disable", "orders", "mail", "--group", "nope"), "group not found")
+	b.ok("handler", "update", "orders", "mail", "--timeout", "3s") // something is stored for it
+	b.ok("handler", "reset", "orders", "mail")
+	require.NotContains(t, b.ok("handler", "list", "orders"), "mail")
 }
 
 func TestConsumers(t *testing.T) {

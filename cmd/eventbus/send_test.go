@@ -155,3 +155,18 @@ func TestSendLinesFromSlowSource(t *testing.T) {
 	require.Len(t, line, 1)
 	require.Contains(t, line[0], "eventbus: interrupted: sent 2 events, lines 1 to 2, and no more")
 }
+
+// What a raw topic would drop is refused before anything is sent.
+func TestSendRaw(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "plain", "--wire", "raw")
+	for _, dropped := range [][]string{{"--id", "x"}, {"--header", "a=1"}, {"--content-type", "text/plain"}} {
+		line := b.fails(2, append([]string{"send", "plain", "--data", "1"}, dropped...)...)
+		require.Contains(t, line, "topic plain has wire raw, which keeps the payload alone; leave out "+dropped[0])
+	}
+	line := b.fails(2, "send", "plain", "--lines", "--file", b.file("lines", "1\n"), "--header", "a=1", "--content-type", "text/plain")
+	require.Contains(t, line, "leave out --header, --content-type")
+	b.ok("send", "plain", "--data", "1")
+	require.Contains(t, b.ok("stats", "plain", "-o", "json", "--interval", "0"), `"waiting":1`)
+	require.Contains(t, b.fails(1, "send", "nope", "--data", "1", "--id", "x"), `send to topic "nope": `)
+}

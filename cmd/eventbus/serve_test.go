@@ -272,6 +272,7 @@ func TestServeStopsHard(t *testing.T) {
 	within(b, called, "the webhook's call")
 	p.signal(syscall.SIGTERM)
 	p.err.until("stopping: no more events are taken")
+	p.err.until("still stopping: another signal stops hard")
 	require.Empty(t, ended, "the handler goes on")
 	p.stopped(syscall.SIGTERM)
 	within(b, ended, "the end of the call")
@@ -287,6 +288,90 @@ func TestServeStopsHard(t *testing.T) {
 		return err == nil && strings.Contains(string(text), id)
 	})
 	next.stopped(syscall.SIGTERM)
+}
+
+// Two signals at once are one wish: what runs may end.
+func TestServeTakesDoubledSignalForOne(t *testing.T) {
+	b := setup(t)
+	called, release := make(chan struct{}, 1), make(chan struct{})
+	hook := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		called <- struct{}{}
+		<-release
+	}))
+	t.Cleanup(hook.Close)
+	p := b.serving(`topics: [{name: orders, handlers: [{id: post, type: webhook, url: "` + hook.URL + `", timeout: 1h}]}]`)
+	b.ok("send", "orders", "--data", "1")
+	within(b, called, "the webhook's call")
+	p.signal(os.Interrupt)
+	p.signal(syscall.SIGTERM)
+	for line := ""; !strings.Contains(line, "still stopping"); line = p.err.next() {
+		require.NotContains(t, line, "stopping hard")
+	}
+	close(release)
+	require.Equal(t, 0, p.wait())
+	require.NotContains(t, strings.Join(p.err.rest(), "\n"), "stopping hard")
+	require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0"), `"done":1`)
+}
+
+// What was set at run time and goes before the file is told at the start, with
+// the command that takes it back.
+func TestServeWarnsOfRunTimeSettings(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders", "--max-waiting", "5", "--concurrency", "3", "--dead-age", "-1", "--group", "billing")
+	b.ok("topic", "create", "quiet", "--group", "billing")
+	b.ok("topic", "disable", "quiet")
+	for _, id := range []string{"print", "again", "gone"} {
+		b.ok("handler", "update", "orders", id, "--timeout", "1500ms", "--max-attempts", "3", "--force", "--group", "billing")
+	}
+	b.ok("handler", "disable", "orders", "print", "--group", "billing")
+	config := b.file("serve.yaml", `
+topics:
+  - name: orders
+    max_waiting: 9
+    handlers:
+      - {id: print, type: log, timeout: 3s, retry: {max_attempts: 3}}
+      - {id: again, type: log, timeout: 1500ms, retry: {max_attempts: 3}}
+      - {id: new, type: log, timeout: 1s}
+  - {name: quiet}
+`)
+	start := func() (warnings []map[string]any, p *process) {
+		p = b.start(nil, "serve", "--http", "", "--config", config, "--group", "billing", "--log-format", "json")
+		for line := p.err.next(); line != "ready"; line = p.err.next() {
+			var entry map[string]any
+			require.NoError(t, json.Unmarshal([]byte(line), &entry), line)
+			if entry["level"] == "WARN" {
+				delete(entry, "time")
+				delete(entry, "level")
+				warnings = append(warnings, entry)
+			}
+		}
+		return warnings, p
+	}
+	warnings, p := start()
+	reach := " --group billing --config " + config
+	require.Equal(t, []map[string]any{
+		{
+			"msg": "topic keeps settings of which the settings file says nothing", "topic": "orders",
+			"concurrency": "3, default 0", "dead_age": "-1, default 2160h0m0s",
+			"reset": "eventbus topic update orders --concurrency 0 --dead-age 2160h0m0s" + reach,
+		}, {
+			"msg": "handler keeps what was set at run time, which goes before the settings file", "topic": "orders", "handler": "print",
+			"enabled": "false, by the file true", "timeout": "1.5s, by the file 3s", "reset": "eventbus handler reset orders print" + reach,
+		}, {
+			"msg": "topic is disabled: nothing of it is handed out", "topic": "quiet", "enable": "eventbus topic enable quiet" + reach,
+		},
+	}, warnings)
+	for _, w := range warnings {
+		for _, key := range []string{"reset", "enable"} {
+			if command, ok := w[key].(string); ok {
+				b.ok(strings.Fields(command)[1:]...)
+			}
+		}
+	}
+	p.stopped(syscall.SIGTERM)
+	warnings, p = start()
+	require.Empty(t, warnings, "the commands have taken all back")
+	p.stopped(syscall.SIGTERM)
 }
 
 // Every wrong file is code 1 and one line with file and line; nothing is begun.

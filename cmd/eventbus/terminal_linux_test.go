@@ -89,7 +89,7 @@ func TestDiscardAsks(t *testing.T) {
 		code   int
 		says   string
 	}{
-		{"n\n", 1, "not confirmed: nothing was discarded"},
+		{"n\n", 1, "not confirmed: nothing was changed"},
 		{"\n", 1, "not confirmed"},
 		{"\x04", 1, "not confirmed"}, // an end
 		{"y\n", 0, "discarded 3"},
@@ -97,13 +97,37 @@ func TestDiscardAsks(t *testing.T) {
 		term := b.terminal()
 		wait := b.startOn(term, "failures", "discard", "orders", "--all")
 		b.eventually("the question", func() bool {
-			return strings.Contains(term.shown(), "Discard all 3 failures in state dead of topic orders, group default, for good? [y/N] ")
+			return strings.Contains(term.shown(), "This discards all 3 failures in state dead of topic orders, group default, for good. Go on? [y/N] ")
 		})
 		_, err := term.master.WriteString(c.answer)
 		require.NoError(t, err)
 		require.Equal(t, c.code, wait())
 		b.eventually("the outcome", func() bool { return strings.Contains(term.shown(), c.says) })
 	}
+}
+
+// So do the deletion of a topic and the removal of a group.
+func TestDeletionAsks(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.ok("topic", "update", "orders", "--add-group", "mail")
+	b.ok("send", "orders", "--data", "1")
+	for _, args := range [][]string{{"topic", "update", "orders", "--remove-group", "mail"}, {"topic", "delete", "orders"}} {
+		for _, c := range []struct {
+			answer string
+			code   int
+		}{{"n\n", 1}, {"y\n", 0}} {
+			term := b.terminal()
+			wait := b.startOn(term, args...)
+			b.eventually("the question", func() bool {
+				return strings.Contains(term.shown(), "1 waiting, ") && strings.Contains(term.shown(), ". Go on? [y/N] ")
+			})
+			_, err := term.master.WriteString(c.answer)
+			require.NoError(t, err)
+			require.Equal(t, c.code, wait())
+		}
+	}
+	require.Empty(t, b.ok("topic", "list", "-o", "json"))
 }
 
 // Ctrl-C at the question discards nothing.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 )
 
@@ -48,7 +49,7 @@ func TestTopicLife(t *testing.T) {
 	require.Regexp(t, `(?m)^Concurrency +7$`, sheet)
 	require.Regexp(t, `(?m)^Dead age +-$`, sheet)
 	require.Regexp(t, `(?m)^Group +mail  queue key mails$`, sheet)
-	b.ok("topic", "update", "orders", "--remove-group", "mail")
+	b.ok("topic", "update", "orders", "--remove-group", "mail", "--yes")
 	require.NotContains(t, b.ok("topic", "show", "orders"), "mail")
 
 	require.Equal(t, "disabled topic orders\n", b.ok("topic", "disable", "orders"))
@@ -56,10 +57,42 @@ func TestTopicLife(t *testing.T) {
 	require.Equal(t, "enabled topic orders\n", b.ok("topic", "enable", "orders"))
 	b.ok("send", "orders", "--data", "1")
 
-	require.Equal(t, "deleted topic orders\n", b.ok("topic", "delete", "orders"))
+	require.Equal(t, "deleted topic orders\n", b.ok("topic", "delete", "orders", "--yes"))
 	require.Contains(t, b.fails(1, "topic", "show", "orders"), "topic not found")
 	require.Contains(t, b.fails(1, "topic", "delete", "orders"), "topic not found")
 	require.Contains(t, b.fails(1, "topic", "enable", "orders"), "eventbus topic create makes one")
-	b.ok("topic", "delete", "a/b")
+	b.ok("topic", "delete", "a/b", "--yes")
 	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+}
+
+// What destroys events says which, and demands a yes; without it all stays.
+func TestTopicDestructionDemandsYes(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.fail("orders", "bill", "1", "2")
+	b.ok("topic", "update", "orders", "--add-group", "mail")
+	b.okIn("3\n4\n5\n", "send", "orders", "--lines")
+	b.delay("orders", "mail", 4)
+	const mail = "3 waiting, 0 in flight, 4 delayed, 0 failed (0 to be retried, 0 dead)"
+	line := b.fails(2, "topic", "delete", "orders")
+	require.Contains(t, line, "this deletes topic orders with all that it holds, for good: "+
+		"group default holds 3 waiting, 0 in flight, 0 delayed, 2 failed (0 to be retried, 2 dead), group mail holds "+mail)
+	require.Contains(t, line, "; say --yes if that is meant")
+	line = b.fails(2, "topic", "update", "orders", "--max-waiting", "9", "--remove-group", "mail")
+	require.Contains(t, line, "this removes group mail of topic orders with all that it holds, for good: "+mail+"; say --yes if that is meant")
+	require.Contains(t, b.fails(1, "topic", "update", "orders", "--max-waiting", "9", "--remove-group", "nail"), "group not found")
+	require.Contains(t, b.fails(1, "topic", "delete", "order"), "topic not found")
+	require.Regexp(t, `(?m)^orders +on +at_least_once +cloudevents +- .* default,mail$`, b.ok("topic", "list"), "all is as it was")
+	require.Contains(t, b.ok("stats", "orders", "--group", "mail", "-o", "json", "--interval", "0"), `"waiting":3`)
+	b.ok("topic", "delete", "orders", "--yes")
+	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+}
+
+// delay puts events into a group's delayed set, as Redisson does.
+func (b *bed) delay(topic, group string, n int) {
+	b.t.Helper()
+	for i := range n {
+		key := "redisson_delay_queue_timeout:" + b.namespace + ":{" + topic + "}:queue:" + group
+		require.NoError(b.t, b.rdb.ZAdd(b.t.Context(), key, redis.Z{Score: float64(i), Member: fmt.Sprint(i)}).Err())
+	}
 }

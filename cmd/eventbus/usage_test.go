@@ -26,17 +26,25 @@ func TestWrongUsage(t *testing.T) {
 		{"topic create a --frob", "unknown flag: --frob; see eventbus topic create --help"},
 		{"topic create a\tb", `invalid topic "a\tb"`},
 		{"topic create a --max-waiting x", "--max-waiting"},
-		{"topic create a --delivery never", `"at_least_once" or "at_most_once" is right`},
+		{"topic create a --max-waiting -1", "invalid --max-waiting -1: from 0 to"},
+		{"topic create a --concurrency -1 --wire x", `invalid --wire "x": "cloudevents" or "raw" is right; invalid --concurrency -1: from 0 to`},
+		{"topic create a --dead-limit 99999999999999", "invalid --dead-limit 99999999999999"},
+		{"topic create a --dead-age 900000h", "invalid --dead-age 900000h0m0s"},
+		{"topic create a --delivery never", `invalid --delivery "never": "at_least_once" or "at_most_once" is right`},
 		{"topic create a --dead-limit 0", "or -1 for no limit"},
 		{"topic create a --dead-age 3d", "a duration such as 720h is right"},
 		{"topic update a", "nothing to change"},
 		{"topic update a --queue-key k", "goes with --add-group"},
+		{"topic update a --add-group x|y", `invalid --add-group "x|y"`},
+		{"topic update a --remove-group x|y --yes", `invalid --remove-group "x|y"`},
+		{"topic update a --max-waiting 1 --yes", "--yes goes with --remove-group"},
+		{"topic update a --max-waiting 1 --if-revision -3", "invalid --if-revision -3"},
 		{"topic update a --add-group g --if-revision 3", "goes with a setting"},
 		{"topic list -o yaml", `-o is "yaml"; table or json is right`},
 		{"topic list --redis embedded", "give --redis the URL that eventbus serve --redis embedded prints"},
 		{"topic list --redis localhost", "right are: redis://HOST:PORT/DB"},
-		{"topic list --namespace a|b", "a name is 1 to 255 bytes"},
-		{"topic list --group {g}", "a name is 1 to 255 bytes"},
+		{"topic list --namespace a|b", `invalid --namespace "a|b": '|' at byte 1 is not allowed; a name is 1 to 255 bytes`},
+		{"topic list --group {g}", `invalid --group "{g}": '{' at byte 0 is not allowed; a name is 1 to 255 bytes`},
 		{"topic list --redis=", "--redis is empty"},
 		{"topic list --config=", "--config is empty"},
 		{"handler", "one of list, show, update, enable, disable, reset"},
@@ -44,7 +52,16 @@ func TestWrongUsage(t *testing.T) {
 		{"handler show", "TOPIC and HANDLER is missing"},
 		{"handler update a h", "nothing to change"},
 		{"handler update a h --timeout 5", "--timeout"},
-		{"handler update a h --max-attempts 0", "at least 1 is right"},
+		{"handler update a h --max-attempts 0", `invalid argument "0" for "--max-attempts" flag: a whole number of at least 1 is right`},
+		{"handler update a h --timeout -1s", `invalid argument "-1s" for "--timeout" flag: a duration from 1ms to 8760h0m0s`},
+		{"handler update a h --retry-initial 0s", `invalid argument "0s" for "--retry-initial" flag: a duration from 1ms to 8760h0m0s`},
+		{"handler update a h --retry-max -1s", `invalid argument "-1s" for "--retry-max" flag: a duration from 1ms to 8760h0m0s`},
+		{"handler update a h --breaker-failures -1", `invalid argument "-1" for "--breaker-failures" flag: a whole number of at least 0`},
+		{"handler update a h --breaker-open 0s", `invalid argument "0s" for "--breaker-open" flag: a duration from 1ms to 8760h0m0s`},
+		{"handler update a h --max-abandoned 0", `invalid argument "0" for "--max-abandoned" flag: a whole number of at least 1`},
+		{"handler update a h --concurrency -1", `invalid argument "-1" for "--concurrency" flag: a whole number of at least 0`},
+		{"handler update a h --retry-initial 5s --retry-max 1s", "--retry-initial is 5s, which is over --retry-max, 1s"},
+		{"handler update a h|x --timeout 1s --force", `invalid handler "h|x"`},
 		{"send", "TOPIC is missing"},
 		{"send a", "give --data TEXT, --file FILE, or - for stdin"},
 		{"send a b", "after the topic only - is right"},
@@ -58,14 +75,26 @@ func TestWrongUsage(t *testing.T) {
 		{"send a --data x --lines --id 1", "--id goes with one event"},
 		{"send a --data x --header novalue", "NAME=VALUE is right"},
 		{"send a --data x --header a=1 --header a=2", "twice"},
-		{"send a --data x --header Upper=1", "a header's name is"},
+		{"send a --data x --header Upper=1", "invalid --header \"Upper\": 'U' at byte 0 is not allowed; a header's name is"},
+		{"send a --data x --header a=\x01", "invalid --header a "},
+		{"send a --data x --content-type \x01", "invalid --content-type "},
+		{"send a --data x --id \x01", "invalid --id "},
 		{"send a --data x --max-payload 0", "from 1 to 67108864 is right"},
 		{"failures", "one of list, show, replay, discard"},
 		{"failures list a --limit 0", "above zero"},
 		{"failures list a --limit 3 --all", "do not go together"},
-		{"failures list a --state alive", `"dead" or "retry" is right`},
+		{"failures list a --state alive", `invalid --state "alive": "dead" or "retry" is right`},
 		{"failures list a --before yesterday", "such as 24h"},
-		{"failures list a --cursor x", "cursor"},
+		{"failures list a --cursor x", `invalid --cursor "x"`},
+		{"failures list a --handler x|y", `invalid --handler "x|y"`},
+		{"failures replay a --handler x|y", `invalid --handler "x|y"`},
+		{"help nonsense", `unknown command "nonsense"; right are: demo, serve,`},
+		{"help tpoic", `unknown command "tpoic"; topic may be meant; right are: demo,`},
+		{"help topic crate", `unknown command "crate"; create may be meant; right are: create,`},
+		{"help send x", `eventbus send has no command "x" below it`},
+		{"tpoic", `unknown command "tpoic"; topic may be meant;`},
+		{"tpoic --help", `unknown command "tpoic"; topic may be meant;`},
+		{"topic nonsense --help", `unknown command "nonsense"; right are: create,`},
 		{"failures replay a", "give ids, or --handler, --before or --all"},
 		{"failures replay a x --all", "ids go with none of"},
 		{"failures replay a --all --handler h", "--all goes with neither"},
@@ -98,6 +127,9 @@ func TestHelp(t *testing.T) {
 		require.Contains(t, b.ok(command, "--help"), "Usage:\n  eventbus "+command)
 	}
 	require.NotContains(t, help, "delayed")
+	require.Equal(t, help, b.ok("help"))
+	require.Equal(t, b.ok("topic", "create", "--help"), b.ok("help", "topic", "create"))
+	require.Equal(t, b.ok("topic", "create", "--help"), b.ok("topic", "create", "orders", "--help"))
 	require.Regexp(t, `^eventbus \S+\n$`, b.ok("--version"))
 }
 
@@ -108,6 +140,10 @@ func TestOrderOfSettings(t *testing.T) {
 	where := func(args ...string) string { return b.fails(1, append([]string{"topic", "list"}, args...)...) }
 	config := b.file("x.yaml", "redis: redis://127.0.0.1:2/3\nnamespace: fromfile\ngroup: fromfile\n")
 	require.Contains(t, where("--config", config), "(redis://127.0.0.1:2/3, namespace "+b.namespace+")")
+	b.env = []string{"EVENTBUS_NAMESPACE=a|b"}
+	require.Contains(t, b.fails(2, "topic", "list"), `invalid EVENTBUS_NAMESPACE "a|b"`)
+	b.env = []string{"EVENTBUS_GROUP=a|b"}
+	require.Contains(t, b.fails(2, "topic", "list"), `invalid EVENTBUS_GROUP "a|b"`)
 	b.env = []string{"EVENTBUS_REDIS=", "EVENTBUS_NAMESPACE=", "EVENTBUS_CONFIG=" + config}
 	require.Contains(t, where(), "(redis://127.0.0.1:2/3, namespace fromfile)")
 	b.env = []string{"EVENTBUS_REDIS=redis://127.0.0.1:3", "EVENTBUS_NAMESPACE=fromenv", "EVENTBUS_CONFIG=" + config}

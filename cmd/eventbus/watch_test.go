@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net"
 	"os"
 	"testing"
 
@@ -29,4 +30,42 @@ func TestStatsWatch(t *testing.T) {
 	p.signal(os.Interrupt)
 	require.Equal(t, 0, p.wait())
 	require.Empty(t, p.err.rest())
+}
+
+// An outage is told once, and so is its end; the figures go on.
+func TestStatsWatchOutlivesOutage(t *testing.T) {
+	b := setup(t)
+	dir := t.TempDir()
+	port, err := freePort()
+	require.NoError(t, err)
+	s, err := startRedisOn(port, dir, "--appendonly", "yes")
+	require.NoError(t, err)
+	b.url = s.url()
+	b.ok("topic", "create", "orders")
+	p := b.start(nil, "stats", "orders", "--watch", "--interval", "100ms", "-o", "json")
+	p.out.next()
+	s.stop()
+	line := p.err.next()
+	require.Contains(t, line, "redis is unavailable")
+	require.Contains(t, line, "("+b.url)
+	require.Contains(t, line, "; trying on")
+	l, err := net.Listen("tcp", s.addr) // in its place: takes connections and ends them
+	require.NoError(t, err)
+	for range 5 {
+		conn, err := l.Accept()
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+	}
+	require.NoError(t, l.Close())
+	s, err = startRedisOn(port, dir, "--appendonly", "yes")
+	require.NoError(t, err)
+	t.Cleanup(s.stop)
+	require.Equal(t, "eventbus: figures can be read again", p.err.next())
+	b.ok("send", "orders", "--data", "1")
+	p.out.until(`"waiting":1`)
+	p.signal(os.Interrupt)
+	require.Equal(t, 0, p.wait())
+	require.Empty(t, p.err.rest())
+
+	require.Contains(t, b.fails(1, "stats", "nope", "--watch"), "topic not found", "what never worked is an error")
 }

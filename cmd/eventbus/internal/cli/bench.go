@@ -85,7 +85,7 @@ func (a *app) runBench(ctx context.Context, cfg bench.Config) (err error) {
 	} else {
 		err = show.List(a.out, true, benchColumns, v.rows())
 	}
-	return errors.Join(err, a.out.Flush())
+	return a.out.FlushAfter(err)
 }
 
 // benchView is what was measured, as JSON shows it. Latencies are in

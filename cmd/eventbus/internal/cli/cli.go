@@ -5,6 +5,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/redisurl"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 )
 
@@ -40,7 +42,7 @@ func Main(ctx context.Context, env Env) int {
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
 	root.SetErr(env.Stderr)
-	err := root.ExecuteContext(ctx)
+	err := errors.Join(root.ExecuteContext(ctx), a.noHelp)
 	if err == nil {
 		return exitDone
 	}
@@ -53,8 +55,17 @@ type app struct {
 	env   Env
 	flags flags
 	out   *show.Printer
-	where string // which server and namespace, once known; for errors
+
+	// For errors: what was called and what it is about, each once it is known.
+	command *cobra.Command
+	where   string          // which server and namespace
+	target  redisurl.Target // where that is
+	origin  origin          // what set the names
+	noHelp  error           // help was asked on something that there is not
 }
+
+// origin says what set the names, such as --group or EVENTBUS_GROUP.
+type origin struct{ namespace, group string }
 
 const long = `eventbus runs and steers an event bus on Redis: topics, handlers, events that
 are kept until they are handled, failures that are kept and replayed.
@@ -73,7 +84,7 @@ func (a *app) root() *cobra.Command {
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: true},
-		PersistentPreRunE: func(*cobra.Command, []string) error { return a.begin() },
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error { return a.begin(c) },
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
@@ -81,28 +92,13 @@ func (a *app) root() *cobra.Command {
 	})
 	a.flags.register(root.PersistentFlags())
 	a.group(root, a.demo(), a.serve(), a.topic(), a.handler(), a.send(), a.failures(), a.stats(), a.consumers(), a.bench())
+	a.help(root)
 	return root
 }
 
-// group makes c a command that does nothing without one of its subcommands.
-func (a *app) group(c *cobra.Command, subcommands ...*cobra.Command) {
-	c.AddCommand(subcommands...)
-	names := make([]string, len(subcommands))
-	for i, s := range subcommands {
-		names[i] = s.Name()
-	}
-	known := strings.Join(names, ", ")
-	c.Args = cobra.ArbitraryArgs // else cobra words the error
-	c.RunE = func(c *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return wrongUsage("a command is missing: one of %s; see %s --help", known, c.CommandPath())
-		}
-		return wrongUsage("unknown command %q; right are: %s; see %s --help", args[0], known, c.CommandPath())
-	}
-}
-
 // begin checks the flags that all commands have.
-func (a *app) begin() error {
+func (a *app) begin(c *cobra.Command) error {
+	a.command = c
 	switch a.flags.output {
 	case "table", "json":
 	default:

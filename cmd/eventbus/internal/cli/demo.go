@@ -32,7 +32,7 @@ the settings file are not looked at.`,
 			if err != nil {
 				return wrongUsage("--redis: %w", err)
 			}
-			a.where = target.String()
+			a.target, a.where = target, target.String()
 			r, err := reach(target)
 			if err != nil {
 				return err
@@ -40,7 +40,7 @@ the settings file are not looked at.`,
 			defer func() { err = errors.Join(err, r.close()) }()
 			t := &teller{out: a.out}
 			if err := demo.Run(c.Context(), r.rdb, t); err != nil {
-				return errors.Join(err, a.out.Flush())
+				return a.out.FlushAfter(err)
 			}
 			return t.end(target)
 		},
@@ -69,7 +69,7 @@ func (t *teller) Step(text string) {
 func (t *teller) Fact(text string) { t.say("fact", text, "   %s", text) }
 
 func (t *teller) say(kind, text, format string, args ...any) {
-	err := errors.Join(t.out.Say(told{t.step, kind, text}, format, args...), t.out.Flush())
+	err := t.out.FlushAfter(t.out.Say(told{t.step, kind, text}, format, args...))
 	if t.err == nil {
 		t.err = err
 	}

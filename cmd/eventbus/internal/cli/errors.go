@@ -2,12 +2,18 @@ package cli
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
+	"net"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/serve"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/settings"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -38,30 +44,65 @@ func exitCode(err error) int {
 
 // explain says what went wrong, where, and what would be right.
 func (a *app) explain(ctx context.Context, err error) string {
-	text := err.Error()
+	text := a.reword(err)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return "interrupted: " + text
 	}
-	if a.where != "" && ofServer(err) {
+	connecting := ofConnection(err)
+	if a.where != "" && (connecting || ofServer(err)) {
 		text += " (" + a.where + ")"
 	}
-	if hint := hint(err); hint != "" {
-		text += "; " + hint
+	right := ""
+	if connecting && !dialling(err) {
+		right = a.target.Mismatch(ctx)
+	}
+	if right == "" {
+		right = hint(err)
+	}
+	if right != "" {
+		text += "; " + right
 	}
 	return text
 }
 
 // ofServer tells that it matters which server and namespace were asked.
 func ofServer(err error) bool {
-	for _, e := range []error{
-		eventbus.ErrUnavailable, eventbus.ErrTopicNotFound, eventbus.ErrTopicExists, eventbus.ErrGroupNotFound,
-		eventbus.ErrLayoutMismatch, eventbus.ErrRedisTooOld, eventbus.ErrWrongType,
-	} {
-		if errors.Is(err, e) {
-			return true
-		}
+	return isAny(err, eventbus.ErrTopicNotFound, eventbus.ErrTopicExists, eventbus.ErrGroupNotFound, eventbus.ErrHandlerNotFound,
+		eventbus.ErrLayoutMismatch, eventbus.ErrRedisTooOld, eventbus.ErrWrongType)
+}
+
+// ofConnection tells that a server could not be reached, refuses to serve, or
+// does not speak as Redis does. The last has no type: it is what neither Redis,
+// nor the bus, nor this program has said.
+func ofConnection(err error) bool {
+	var reply redis.Error
+	var usage *usageError
+	var file *settings.Error
+	var path *fs.PathError
+	var answer *show.WriteError
+	var listen *net.OpError
+	switch {
+	case errors.Is(err, eventbus.ErrUnavailable):
+		return true
+	case errors.As(err, &reply), errors.As(err, &usage), errors.As(err, &file), errors.As(err, &path), errors.As(err, &answer):
+		return false
+	case errors.As(err, &listen) && listen.Op == "listen": // the HTTP side
+		return false
 	}
-	return false
+	return !ofServer(err) && !isAny(err, errDeclined, serve.ErrAbandoned, context.Canceled,
+		eventbus.ErrInvalidArgument, eventbus.ErrPayloadTooLarge, eventbus.ErrTopicDisabled, eventbus.ErrTopicFull, eventbus.ErrTopicDeleting, eventbus.ErrGroupExists,
+		eventbus.ErrNoGroup, eventbus.ErrConflict, eventbus.ErrHandlerExists, eventbus.ErrNoHandler, eventbus.ErrFailureNotFound,
+		eventbus.ErrClosed, eventbus.ErrRunning)
+}
+
+// dialling tells that nobody answered at all.
+func dialling(err error) bool {
+	var network *net.OpError
+	return errors.As(err, &network) && network.Op == "dial"
+}
+
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
 
 // hints say what would be right, where the error itself does not.
@@ -73,7 +114,7 @@ var hints = []struct {
 	{eventbus.ErrTopicExists, "eventbus topic update changes it"},
 	{eventbus.ErrTopicDisabled, "eventbus topic enable switches it on"},
 	{eventbus.ErrTopicFull, "wait until its events are handled, or raise the limit: eventbus topic update --max-waiting"},
-	{eventbus.ErrTopicDeleting, "complete it with eventbus topic delete"},
+	{eventbus.ErrTopicDeleting, "complete it with eventbus topic delete --yes"},
 	{eventbus.ErrGroupNotFound, "choose one with --group"},
 	{eventbus.ErrFailureNotFound, "eventbus failures list shows those that exist"},
 	{eventbus.ErrPayloadTooLarge, "--max-payload raises the limit"},
@@ -83,6 +124,10 @@ var hints = []struct {
 func hint(err error) string {
 	if _, moved := redis.IsMovedError(err); moved {
 		return "the server belongs to a Cluster: name two or more of its nodes, redis://HOST1:PORT,HOST2:PORT"
+	}
+	var stranger x509.UnknownAuthorityError
+	if errors.As(err, &stranger) {
+		return "SSL_CERT_FILE names the authority that signed it; ?skip_verify=true at the end of the URL trusts any"
 	}
 	for _, h := range hints {
 		if errors.Is(err, h.err) {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -45,17 +44,21 @@ on stderr tells the cursor under which the list goes on.`,
 				q.fetch = func(query eventbus.FailureQuery) (eventbus.FailurePage, error) {
 					return s.bus.Failures().List(c.Context(), args[0], query)
 				}
-				head := true
+				head, none := true, true
 				next, err := q.pages(func(page []eventbus.Failure) error {
 					views := make([]failureView, len(page))
 					for i, f := range page {
 						views[i] = viewFailure(f)
 					}
+					none = none && len(page) == 0
 					defer func() { head = false }()
-					return errors.Join(show.List(a.out, head, failureColumns, views), a.out.Flush())
+					return a.out.FlushAfter(show.List(a.out, head, failureColumns, views))
 				})
 				if err != nil {
 					return err
+				}
+				if none && q.handler != "" && q.cursor == "" {
+					return a.tellNone(c.Context(), s, args[0], q.handler, q.state)
 				}
 				if next != "" {
 					fmt.Fprintf(a.env.Stderr, "there may be more: --cursor %s\n", next)

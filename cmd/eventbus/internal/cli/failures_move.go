@@ -1,12 +1,10 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -69,10 +67,13 @@ What fails again meanwhile is not picked again. An end half way loses nothing.`,
 			return a.with(func(s *session) error {
 				n, err := a.move(c.Context(), s, args[0], filter, "replayed", s.bus.Failures().Replay,
 					func(t eventbus.Stats) int64 { return t.Replayed })
+				if err == nil && n == 0 && f.handler != "" {
+					err = a.tellNone(c.Context(), s, args[0], f.handler, f.state)
+				}
 				if err != nil && n == 0 {
 					return err
 				}
-				return errors.Join(err, a.out.Say(moved{Topic: args[0], Group: s.group, Replayed: &n}, "replayed %d", n))
+				return errors.Join(err, a.report(moved{Topic: args[0], Group: s.group, Replayed: &n}, "replayed %d", n))
 			})
 		},
 	}
@@ -92,22 +93,28 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 			if err != nil {
 				return err
 			}
-			interactive := isTerminal(a.env.Stdin) && isTerminal(a.env.Stderr)
-			if f.all && !yes && !interactive {
+			if f.all && !yes && !a.canAsk() {
 				return wrongUsage("discard --all removes failures for good and cannot ask here; say --yes if that is meant")
 			}
 			return a.with(func(s *session) error {
 				if f.all && !yes {
-					if err := a.confirm(c.Context(), s, args[0], filter.State); err != nil {
+					loss, err := lossOf(c.Context(), s, args[0], filter.State)
+					if err == nil {
+						err = a.consent(c.Context(), loss)
+					}
+					if err != nil {
 						return err
 					}
 				}
 				n, err := a.move(c.Context(), s, args[0], filter, "discarded", s.bus.Failures().Discard,
 					func(t eventbus.Stats) int64 { return t.Discarded })
+				if err == nil && n == 0 && f.handler != "" {
+					err = a.tellNone(c.Context(), s, args[0], f.handler, f.state)
+				}
 				if err != nil && n == 0 {
 					return err
 				}
-				return errors.Join(err, a.out.Say(moved{Topic: args[0], Group: s.group, Discarded: &n}, "discarded %d", n))
+				return errors.Join(err, a.report(moved{Topic: args[0], Group: s.group, Discarded: &n}, "discarded %d", n))
 			})
 		},
 	}
@@ -116,31 +123,17 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 	return c
 }
 
-// confirm asks on the terminal.
-func (a *app) confirm(ctx context.Context, s *session, topic string, state eventbus.FailureState) error {
+// lossOf says what discarding all would remove.
+func lossOf(ctx context.Context, s *session, topic string, state eventbus.FailureState) (string, error) {
 	count, err := s.bus.Failures().Count(ctx, topic)
 	if err != nil {
-		return err
+		return "", err
 	}
 	n := count.Dead
 	if state == eventbus.Retrying {
 		n = count.Retrying
 	}
-	fmt.Fprintf(a.env.Stderr, "Discard all %d failures in state %s of topic %s, group %s, for good? [y/N] ", n, state, topic, s.group)
-	answer := make(chan string, 1)
-	go func() {
-		line, _ := bufio.NewReader(a.env.Stdin).ReadString('\n') // an end is no consent
-		answer <- strings.ToLower(strings.TrimSpace(line))
-	}()
-	select {
-	case text := <-answer:
-		if text == "y" || text == "yes" {
-			return nil
-		}
-		return errors.New("not confirmed: nothing was discarded")
-	case <-ctx.Done():
-		return fmt.Errorf("nothing was discarded: %w", ctx.Err())
-	}
+	return fmt.Sprintf("this discards all %d failures in state %s of topic %s, group %s, for good", n, state, topic, s.group), nil
 }
 
 // move replays or discards, and tells on a terminal how far it has come.

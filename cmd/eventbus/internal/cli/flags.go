@@ -52,10 +52,10 @@ func (a *app) choose() (chosen, error) {
 	if c.file, err = a.file(); err != nil {
 		return c, err
 	}
-	if c.config.Namespace, _, err = a.pick("namespace", a.flags.namespace, envNamespace, c.file.Namespace); err != nil {
+	if c.config.Namespace, a.origin.namespace, err = a.pick("namespace", a.flags.namespace, envNamespace, c.file.Namespace); err != nil {
 		return c, err
 	}
-	if c.config.Group, _, err = a.pick("group", a.flags.group, envGroup, c.file.Group); err != nil {
+	if c.config.Group, a.origin.group, err = a.pick("group", a.flags.group, envGroup, c.file.Group); err != nil {
 		return c, err
 	}
 	address, origin, err := a.pick("redis", a.flags.redis, envRedis, c.file.Redis)
@@ -72,7 +72,7 @@ func (a *app) choose() (chosen, error) {
 	if namespace == "" {
 		namespace = eventbus.DefaultNamespace
 	}
-	a.where = c.target.String() + ", namespace " + namespace
+	a.target, a.where = c.target, c.target.String()+", namespace "+namespace
 	return c, nil
 }
 

@@ -15,7 +15,10 @@ func (a *app) handler() *cobra.Command {
 		Use: "handler", Short: "Show, change and switch the group's handlers, in all processes that run them",
 		Long: `Show, change and switch the handlers of the group, in all processes that run
 them. What is set here goes before what the processes' own code or settings file
-says, is kept in Redis, and holds within a second.`,
+says, is kept in Redis, and holds within a second.
+
+A handler that no process runs, and for which nothing is stored, is refused: its
+name may be mistyped. --force sets it all the same, before its first start.`,
 	}
 	a.group(c,
 		a.handlerList(), a.handlerShow(), a.handlerUpdate(),
@@ -68,19 +71,20 @@ type handlerFlags struct {
 }
 
 func (f *handlerFlags) register(set *pflag.FlagSet) {
-	set.DurationVar(&f.timeout, "timeout", 0, "how long one run may take, such as 5s")
-	set.IntVar(&f.maxAttempts, "max-attempts", 0, "how many runs there are before the failure is dead; 1 for no retry")
-	set.DurationVar(&f.retryInitial, "retry-initial", 0, "upper bound of the delay before the first retry")
-	set.DurationVar(&f.retryMax, "retry-max", 0, "greatest upper bound of a delay before a retry")
-	set.IntVar(&f.concurrency, "concurrency", 0, "how many runs at once in one process; 0 for no limit")
-	set.IntVar(&f.maxAbandoned, "max-abandoned", 0, "how many runs that ignored their timeout may go on before no more are begun")
-	set.IntVar(&f.breakerFailures, "breaker-failures", 0, "how many failures in a row open the breaker; 0 for no breaker")
-	set.DurationVar(&f.breakerOpen, "breaker-open", 0, "how long the breaker stays open")
+	set.Var((*spanValue)(&f.timeout), "timeout", "how long one run may take, such as 5s")
+	set.Var(&countValue{&f.maxAttempts, 1}, "max-attempts", "how many runs there are before the failure is dead; 1 for no retry")
+	set.Var((*spanValue)(&f.retryInitial), "retry-initial", "upper bound of the delay before the first retry")
+	set.Var((*spanValue)(&f.retryMax), "retry-max", "greatest upper bound of a delay before a retry")
+	set.Var(&countValue{&f.concurrency, 0}, "concurrency", "how many runs at once in one process; 0 for no limit")
+	set.Var(&countValue{&f.maxAbandoned, 1}, "max-abandoned", "how many runs that ignored their timeout may go on before no more are begun")
+	set.Var(&countValue{&f.breakerFailures, 0}, "breaker-failures", "how many failures in a row open the breaker; 0 for no breaker")
+	set.Var((*spanValue)(&f.breakerOpen), "breaker-open", "how long the breaker stays open")
 }
 
 func (a *app) handlerUpdate() *cobra.Command {
 	var f handlerFlags
 	var revision int64
+	var force bool
 	c := &cobra.Command{
 		Use: "update TOPIC HANDLER", Args: args("TOPIC", "HANDLER"), Short: "Change settings of a handler: those whose flags are given",
 		RunE: func(c *cobra.Command, args []string) error {
@@ -97,18 +101,25 @@ func (a *app) handlerUpdate() *cobra.Command {
 			if !some {
 				return wrongUsage("nothing to change; see %s --help for the settings", c.CommandPath())
 			}
+			if u.RetryInitial != nil && u.RetryMax != nil && f.retryInitial > f.retryMax {
+				return wrongUsage("--retry-initial is %v, which is over --retry-max, %v; one that is not is right", f.retryInitial, f.retryMax)
+			}
 			u.IfRevision = revision
 			return a.with(func(s *session) error {
+				if err := checkHandler(c.Context(), s, args[0], args[1], force); err != nil {
+					return err
+				}
 				revision, err := s.bus.Handlers().Update(c.Context(), args[0], args[1], u)
 				if err != nil {
 					return err
 				}
-				return a.out.Say(done{Topic: args[0], Group: s.group, Handler: args[1], Action: "updated", Revision: revision},
+				return a.report(done{Topic: args[0], Group: s.group, Handler: args[1], Action: "updated", Revision: revision},
 					"updated handler %s of topic %s in group %s", args[1], args[0], s.group)
 			})
 		},
 	}
 	f.register(c.Flags())
+	forceFlag(c, &force)
 	c.Flags().Int64Var(&revision, "if-revision", 0, "change it only if the topic is at this revision; 0 for any")
 	return c
 }

@@ -52,6 +52,9 @@ to 500, and as they come: a slow source is not waited for.`,
 				return err
 			}
 			return a.with(func(bus *session) error {
+				if err := s.checkAttributes(c, bus); err != nil {
+					return err
+				}
 				in, err := a.source(c, &s)
 				if err != nil {
 					return err
@@ -68,9 +71,9 @@ to 500, and as they come: a slow source is not waited for.`,
 	f.StringVar(&s.data, "data", "", "the payload")
 	f.StringVar(&s.file, "file", "", "the file that holds the payload, or the lines; - for stdin")
 	f.BoolVar(&s.lines, "lines", false, "send each line as one event")
-	f.StringVar(&s.id, "id", "", "the event's id (default a new UUIDv7)")
-	f.StringArrayVar(&s.headers, "header", nil, "a header NAME=VALUE; may be given again and again")
-	f.StringVar(&s.contentType, "content-type", "", "media type of the payload")
+	f.StringVar(&s.id, "id", "", "the event's id (default a new UUIDv7); not on a raw topic")
+	f.StringArrayVar(&s.headers, "header", nil, "a header NAME=VALUE; may be given again and again; not on a raw topic")
+	f.StringVar(&s.contentType, "content-type", "", "media type of the payload; not on a raw topic")
 	f.IntVar(&s.maxPayload, "max-payload", eventbus.DefaultMaxPayload, "greatest payload in bytes")
 	return c
 }
@@ -168,7 +171,7 @@ func (a *app) sendOne(ctx context.Context, bus *session, s *sending, in io.Reade
 	if err != nil {
 		return err
 	}
-	return a.answer(s.topic, ids)
+	return doneBut(fmt.Sprintf("the event was sent, with id %s", ids[0]), a.answer(s.topic, ids))
 }
 
 // answer prints ids: one a line.

@@ -57,5 +57,5 @@ func (a *app) with(f func(s *session) error, change ...func(*eventbus.Config)) e
 	}
 	err = f(s)
 	// What was answered before an error stands: some of the work may be done.
-	return errors.Join(err, a.out.Flush(), s.close())
+	return errors.Join(a.out.FlushAfter(err), s.close())
 }

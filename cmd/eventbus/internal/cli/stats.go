@@ -20,7 +20,8 @@ func (a *app) stats() *cobra.Command {
 one that --group names. Rates are measured between two readings, --interval apart;
 with --interval 0 there is one reading, and no rates.
 
-With --watch the figures are shown again and again, until Ctrl-C.`,
+With --watch the figures are shown again and again, until Ctrl-C. An error that
+comes once they have been shown is told on stderr, and so is its end.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:
@@ -55,28 +56,6 @@ With --watch the figures are shown again and again, until Ctrl-C.`,
 	c.Flags().BoolVar(&watch, "watch", false, "show them again and again")
 	c.Flags().DurationVar(&interval, "interval", time.Second, "time between two readings")
 	return c
-}
-
-// watch shows figures until ctx ends, which is its proper end.
-func (a *app) watch(ctx context.Context, r *readings, interval time.Duration) error {
-	for {
-		views, err := r.read(ctx)
-		if err == nil {
-			if isTerminal(a.env.Stdout) && !a.out.JSON() {
-				err = a.out.Raw([]byte("\x1b[H\x1b[2J")) // home, and clear
-			}
-			err = errors.Join(err, show.List(a.out, true, statsColumns, views), a.out.Flush())
-		}
-		if err == nil {
-			err = pause(ctx, interval)
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // pause waits, or returns ctx's error.

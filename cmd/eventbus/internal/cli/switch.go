@@ -17,24 +17,31 @@ func (a *app) topicSwitch(use, short, action string, do func(t *eventbus.Topics,
 				if err := do(s.bus.Topics(), c.Context(), args[0]); err != nil {
 					return err
 				}
-				return a.out.Say(done{Topic: args[0], Action: action}, "%s topic %s", action, args[0])
+				return a.report(done{Topic: args[0], Action: action}, "%s topic %s", action, args[0])
 			})
 		},
 	}
 }
 
-// handlerSwitch is a command that does one thing to a handler.
+// handlerSwitch is a command that does one thing to a handler, ahead of its first
+// start only with --force.
 func (a *app) handlerSwitch(use, short, action string, do func(h *eventbus.Handlers, ctx context.Context, topic, handler string) error) *cobra.Command {
-	return &cobra.Command{
+	var force bool
+	c := &cobra.Command{
 		Use: use + " TOPIC HANDLER", Args: args("TOPIC", "HANDLER"), Short: short,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(func(s *session) error {
+				if err := checkHandler(c.Context(), s, args[0], args[1], force); err != nil {
+					return err
+				}
 				if err := do(s.bus.Handlers(), c.Context(), args[0], args[1]); err != nil {
 					return err
 				}
-				return a.out.Say(done{Topic: args[0], Group: s.group, Handler: args[1], Action: action},
+				return a.report(done{Topic: args[0], Group: s.group, Handler: args[1], Action: action},
 					"%s handler %s of topic %s in group %s", action, args[1], args[0], s.group)
 			})
 		},
 	}
+	forceFlag(c, &force)
+	return c
 }

@@ -57,7 +57,7 @@ func (a *app) topicCreate() *cobra.Command {
 				if err := s.bus.Topics().Create(c.Context(), args[0], cfg); err != nil {
 					return err
 				}
-				return a.out.Say(done{Topic: args[0], Group: s.group, Action: "created"}, "created topic %s with group %s", args[0], s.group)
+				return a.report(done{Topic: args[0], Group: s.group, Action: "created"}, "created topic %s with group %s", args[0], s.group)
 			})
 		},
 	}
@@ -72,17 +72,22 @@ func (a *app) topicUpdate() *cobra.Command {
 	var f topicFlags
 	var revision int64
 	var add, queueKey, remove string
+	var yes bool
 	c := &cobra.Command{
 		Use: "update TOPIC", Args: args("TOPIC"), Short: "Change settings of a topic: those whose flags are given",
 		Long: `Change settings of a topic: those whose flags are given. Its wire stays as it was made.
 
 A group that is added gets what is sent from then on; one that is removed goes
-with all that it holds.`,
+with all that it holds, which --remove-group asks about first on a terminal, and
+elsewhere demands --yes for.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			u, changes := f.update()
 			u.IfRevision = revision
 			if c.Flags().Changed("queue-key") && add == "" {
 				return wrongUsage("--queue-key goes with --add-group")
+			}
+			if yes && remove == "" {
+				return wrongUsage("--yes goes with --remove-group")
 			}
 			if !changes && add == "" && remove == "" {
 				return wrongUsage("nothing to change; see %s --help for the settings", c.CommandPath())
@@ -91,6 +96,11 @@ with all that it holds.`,
 				return wrongUsage("--if-revision goes with a setting to change")
 			}
 			return a.with(func(s *session) error {
+				if remove != "" && !yes {
+					if err := a.consentToRemoval(c.Context(), s, args[0], remove); err != nil {
+						return err
+					}
+				}
 				answer := done{Topic: args[0], Action: "updated"}
 				if changes {
 					var err error
@@ -108,7 +118,7 @@ with all that it holds.`,
 						return err
 					}
 				}
-				return a.out.Say(answer, "updated topic %s", args[0])
+				return a.report(answer, "updated topic %s", args[0])
 			})
 		},
 	}
@@ -116,7 +126,8 @@ with all that it holds.`,
 	c.Flags().Int64Var(&revision, "if-revision", 0, "change settings only if the topic is at this revision; 0 for any")
 	c.Flags().StringVar(&add, "add-group", "", "add a group")
 	c.Flags().StringVar(&queueKey, "queue-key", "", "with --add-group: an existing list that is its queue")
-	c.Flags().StringVar(&remove, "remove-group", "", "remove a group with all that it holds")
+	c.Flags().StringVar(&remove, "remove-group", "", "remove a group with all that it holds; goes with --yes")
+	c.Flags().BoolVar(&yes, "yes", false, "with --remove-group: do not ask")
 	return c
 }
 
@@ -135,20 +146,6 @@ func (f *topicFlags) update() (u eventbus.TopicUpdate, some bool) {
 func given[T any](set *pflag.FlagSet, name string, to **T, value *T, some *bool) {
 	if set.Changed(name) {
 		*to, *some = value, true
-	}
-}
-
-func (a *app) topicDelete() *cobra.Command {
-	return &cobra.Command{
-		Use: "delete TOPIC", Args: args("TOPIC"), Short: "Delete a topic with all that it holds, waiting, in flight and failed",
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.with(func(s *session) error {
-				if err := s.bus.Topics().Delete(c.Context(), args[0]); err != nil {
-					return err
-				}
-				return a.out.Say(done{Topic: args[0], Action: "deleted"}, "deleted topic %s", args[0])
-			})
-		},
 	}
 }
 

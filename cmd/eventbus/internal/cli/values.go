@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 )
@@ -49,6 +50,50 @@ func (v *limitValue) Set(text string) error {
 		return errors.New("a number above zero is right, or -1 for no limit")
 	}
 	*v = limitValue(n)
+	return nil
+}
+
+// maxSpan is the greatest duration that the bus takes for a handler: a year.
+const maxSpan = 365 * 24 * time.Hour
+
+// spanValue is a duration that a handler can have. It is checked as it is read,
+// before a server is asked whether there is such a handler.
+type spanValue time.Duration
+
+func (v *spanValue) Type() string { return "duration" }
+
+func (v *spanValue) String() string { return (*ageValue)(v).String() }
+
+func (v *spanValue) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Millisecond || d > maxSpan {
+		return fmt.Errorf("a duration from 1ms to %v, such as 5s, is right", maxSpan)
+	}
+	*v = spanValue(d)
+	return nil
+}
+
+// countValue is a whole number that is not below least.
+type countValue struct {
+	to    *int
+	least int
+}
+
+func (v *countValue) Type() string { return "number" }
+
+func (v *countValue) String() string {
+	if v.to == nil || *v.to == 0 {
+		return "" // as above
+	}
+	return strconv.Itoa(*v.to)
+}
+
+func (v *countValue) Set(text string) error {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < v.least {
+		return fmt.Errorf("a whole number of at least %d is right", v.least)
+	}
+	*v.to = n
 	return nil
 }
 

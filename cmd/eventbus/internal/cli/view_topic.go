@@ -9,15 +9,6 @@ import (
 	"github.com/seed4933/eventbus/eventbus"
 )
 
-// done is the answer of a command that changes something.
-type done struct {
-	Topic    string `json:"topic"`
-	Group    string `json:"group,omitempty"`
-	Handler  string `json:"handler,omitempty"`
-	Action   string `json:"action"`
-	Revision int64  `json:"revision,omitempty"`
-}
-
 // topicView is a topic as JSON shows it. A limit of -1 means none, but for
 // max_waiting and concurrency, where 0 does.
 type topicView struct {

@@ -4,12 +4,30 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
 	"time"
 )
+
+// WriteError says that an answer could not be written.
+type WriteError struct{ Err error }
+
+func (e *WriteError) Error() string { return "write the answer: " + e.Err.Error() }
+func (e *WriteError) Unwrap() error { return e.Err }
+
+// output has its errors told as those of an answer.
+type output struct{ w io.Writer }
+
+func (o output) Write(b []byte) (int, error) {
+	n, err := o.w.Write(b)
+	if err != nil {
+		err = &WriteError{err}
+	}
+	return n, err
+}
 
 // Printer writes one command's answer. Nothing is written before Flush, or
 // before a few kilobytes have come together.
@@ -20,18 +38,27 @@ type Printer struct {
 
 // NewPrinter writes to w, JSON or tables.
 func NewPrinter(w io.Writer, asJSON bool) *Printer {
-	return &Printer{out: bufio.NewWriterSize(w, 32<<10), json: asJSON}
+	return &Printer{out: bufio.NewWriterSize(output{w}, 32<<10), json: asJSON}
 }
 
 // JSON tells whether the answer is for programs.
 func (p *Printer) JSON() bool { return p.json }
 
-// Flush writes what has come together.
-func (p *Printer) Flush() error {
-	if err := p.out.Flush(); err != nil {
-		return fmt.Errorf("write the answer: %w", err)
+// Flush writes what has come together. Once that has failed, it fails again with
+// the same *WriteError, and so does everything else.
+func (p *Printer) Flush() error { return p.out.Flush() }
+
+// FlushAfter flushes after what has come to err, and returns both, but no
+// failure twice: what made err may have been that nothing can be written.
+func (p *Printer) FlushAfter(err error) error {
+	flushed := p.Flush()
+	switch {
+	case err == nil:
+		return flushed
+	case flushed == nil, errors.Is(err, flushed):
+		return err
 	}
-	return nil
+	return errors.Join(err, flushed)
 }
 
 // Object writes v as one line of JSON, followed by more members, each a name

@@ -3,6 +3,8 @@ package show_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -88,6 +90,31 @@ func TestJSONIsOneLineWithoutControls(t *testing.T) {
 	require.Contains(t, lines[0], `"at":"2026-01-02T02:04:05.678Z"`)
 	require.Equal(t, `{"name":"","at":null}`, lines[1])
 	require.Equal(t, "{\"name\":\"x\",\"at\":null,\"event\":{\"data\":\t[130775545883395173, \"\\u009b\\udb40\\udc01\"]}}", lines[2])
+}
+
+// refusing takes nothing.
+type refusing struct{ err error }
+
+func (r refusing) Write([]byte) (int, error) { return 0, r.err }
+
+// That nothing can be written is told once, whoever met it first.
+func TestFlushAfterTellsOnce(t *testing.T) {
+	t.Parallel()
+	full, other := errors.New("full"), errors.New("other")
+	p := show.NewPrinter(refusing{full}, false)
+	require.NoError(t, p.Say(nil, "short"))
+	err := p.FlushAfter(other)
+	require.Equal(t, "other\nwrite the answer: full", err.Error())
+	var write *show.WriteError
+	require.ErrorAs(t, err, &write)
+	require.Same(t, full, write.Err)
+	require.Equal(t, "write the answer: full", p.FlushAfter(nil).Error())
+	again := fmt.Errorf("wrapped: %w", p.Say(nil, "%s", strings.Repeat("x", 1<<20)))
+	require.Equal(t, "wrapped: write the answer: full", p.FlushAfter(again).Error())
+
+	p = show.NewPrinter(&bytes.Buffer{}, false)
+	require.NoError(t, p.FlushAfter(nil))
+	require.Same(t, other, p.FlushAfter(other))
 }
 
 func TestDurations(t *testing.T) {

@@ -1,0 +1,55 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
+)
+
+// watch shows figures until ctx ends, which is its proper end. The first reading
+// must succeed, since what fails there is most often the call itself; later ones
+// may fail, and go on.
+func (a *app) watch(ctx context.Context, r *readings, interval time.Duration) error {
+	shown, failing := false, false
+	for {
+		views, err := r.read(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil && !shown:
+			return err
+		case err != nil && !failing:
+			failing = true
+			a.tell("%s; trying on", a.explain(ctx, err))
+		case err == nil:
+			if err := a.figures(views); err != nil {
+				return err
+			}
+			if failing {
+				failing = false
+				a.tell("figures can be read again")
+			}
+			shown = true
+		}
+		if pause(ctx, interval) != nil {
+			return nil
+		}
+	}
+}
+
+// figures shows one reading, on a terminal in the place of the one before.
+func (a *app) figures(views []statsView) error {
+	var err error
+	if isTerminal(a.env.Stdout) && !a.out.JSON() {
+		err = a.out.Raw([]byte("\x1b[H\x1b[2J")) // home, and clear
+	}
+	return a.out.FlushAfter(errors.Join(err, show.List(a.out, true, statsColumns, views)))
+}
+
+// tell writes one line for people, beside the answer.
+func (a *app) tell(text string, args ...any) {
+	fmt.Fprintln(a.env.Stderr, "eventbus: "+show.Line(fmt.Sprintf(text, args...)))
+}
