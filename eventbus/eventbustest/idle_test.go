@@ -171,5 +171,5 @@ func TestDrainUsesTheHandlersBackoff(t *testing.T) {
 	b.Drain(t)
 	f := b.RequireFailed(t, "orders", "h", 1)[0]
 	require.Equal(t, eventbus.DefaultMaxAttempts, f.Attempts)
-	require.Equal(t, "exhausted", f.Reason)
+	require.Equal(t, eventbus.ReasonExhausted, f.Reason)
 }

@@ -69,7 +69,7 @@ func shareOfADisabledHandlerIsPutOff(e *env) {
 	f := e.retrying()[0]
 	require.Equal(e, id, f.EventID)
 	require.Equal(e, "off", f.Handler)
-	require.Equal(e, "disabled", f.Reason)
+	require.Equal(e, eventbus.ReasonDisabled, f.Reason)
 	require.Zero(e, f.Attempts)
 	require.True(e, f.NextAttempt.After(time.Now()))
 	off.total(0)
@@ -126,7 +126,7 @@ func breakerPutsOffWithoutUsingAttempts(e *env) {
 	e.eventually("the share to be put off", func() bool { return e.count().Retrying == 1 })
 	f := e.retrying()[0]
 	require.Equal(e, "down", f.Handler)
-	require.Equal(e, "breaker", f.Reason)
+	require.Equal(e, eventbus.ReasonBreaker, f.Reason)
 	require.Zero(e, f.Attempts)
 	require.WithinRange(e, f.NextAttempt, f.FailedAt.Add(minutes-time.Minute), f.FailedAt.Add(minutes+time.Minute))
 	fine.take(3)

@@ -104,7 +104,7 @@ func eventIsDecodedByTyped(e *env) {
 	bad := e.send(map[string]string{"number": "seven"})[0]
 	f := e.dead(1)[0]
 	require.Equal(e, bad, f.EventID)
-	require.Equal(e, "rejected", f.Reason)
+	require.Equal(e, eventbus.ReasonRejected, f.Reason)
 	require.Equal(e, 1, f.Attempts)
 	require.Contains(e, f.Error, "number")
 	require.Empty(e, calls)

@@ -121,7 +121,7 @@ func retryingFailuresAreListedByNextAttempt(e *env) {
 	e.eventually("the failures", func() bool { return e.count() == eventbus.FailureCount{Retrying: 3} })
 	for i, f := range e.retrying() {
 		require.Equal(e, eventbus.Retrying, f.State)
-		require.Equal(e, "failed", f.Reason)
+		require.Equal(e, eventbus.ReasonFailed, f.Reason)
 		require.Equal(e, 1, f.Attempts)
 		require.WithinDuration(e, f.FailedAt.Add(time.Duration(i+3)*time.Hour), f.NextAttempt, time.Second)
 	}

@@ -33,7 +33,7 @@ func rejectIsDeadAtOnce(e *env) {
 	f := e.dead(1)[0]
 	require.Equal(e, id, f.EventID)
 	require.Equal(e, "h", f.Handler)
-	require.Equal(e, "rejected", f.Reason)
+	require.Equal(e, eventbus.ReasonRejected, f.Reason)
 	require.Equal(e, 1, f.Attempts)
 	require.Contains(e, f.Error, "no such customer")
 	require.Zero(e, f.NextAttempt)
@@ -85,7 +85,7 @@ func snoozeUsesUpNoAttempt(e *env) {
 	}
 	f := e.dead(1)[0]
 	require.Equal(e, 1, f.Attempts)
-	require.Equal(e, "exhausted", f.Reason)
+	require.Equal(e, eventbus.ReasonExhausted, f.Reason)
 
 	// What is put off is listed, with no failed attempt.
 	e2 := setup(e.T, e.rdb)
@@ -94,7 +94,7 @@ func snoozeUsesUpNoAttempt(e *env) {
 	e2.send(1)
 	e2.eventually("the snoozed event", func() bool { return e2.count().Retrying == 1 })
 	f = e2.retrying()[0]
-	require.Equal(e, "snoozed", f.Reason)
+	require.Equal(e, eventbus.ReasonSnoozed, f.Reason)
 	require.Zero(e, f.Attempts)
 	require.Zero(e, f.FirstFailedAt)
 	require.WithinDuration(e, time.Now().Add(time.Hour), f.NextAttempt, time.Minute)
@@ -107,7 +107,7 @@ func outcomeMayBeWrapped(e *env) {
 	})
 	e.send(1)
 	f := e.dead(1)[0]
-	require.Equal(e, "rejected", f.Reason)
+	require.Equal(e, eventbus.ReasonRejected, f.Reason)
 	require.Contains(e, f.Error, "charge the card")
 }
 
@@ -168,7 +168,7 @@ func aHandlerThatIgnoresItsContextIsGivenUp(e *env) {
 	p.next()
 	e.eventually("its share to be put off", func() bool { return e.count().Retrying == 1 })
 	put := e.retrying()[0]
-	require.Equal(e, "abandoned", put.Reason)
+	require.Equal(e, eventbus.ReasonAbandoned, put.Reason)
 	require.Zero(e, put.Attempts)
 	close(release)
 	receive(e, returned, "the deaf handler's return")

@@ -62,7 +62,7 @@ func retryEndsInTheDeadSet(e *env) {
 	require.Equal(e, "default", f.Group)
 	require.Equal(e, "h", f.Handler)
 	require.Equal(e, id, f.EventID)
-	require.Equal(e, "exhausted", f.Reason)
+	require.Equal(e, eventbus.ReasonExhausted, f.Reason)
 	require.Equal(e, "attempt 3: on purpose", f.Error)
 	require.Equal(e, 3, f.Attempts)
 	require.False(e, f.FirstFailedAt.IsZero())

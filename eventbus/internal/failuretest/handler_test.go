@@ -54,7 +54,7 @@ func TestHandlersThatIgnoreTheirContextAreBounded(t *testing.T) {
 	s := w.stats("stuck")
 	require.Equal(t, inside.Load(), s.Dead, "each that was given up is recorded, and no other")
 	for _, f := range w.failures("stuck", eventbus.Dead) {
-		require.Equal(t, "exhausted", f.Reason)
+		require.Equal(t, eventbus.ReasonExhausted, f.Reason)
 		require.Contains(t, f.Error, "timed out after 100ms")
 	}
 	close(release)

@@ -58,7 +58,7 @@ func TestJunkStopsNothing(t *testing.T) {
 	require.EqualValues(t, len(all), s.Done)
 	require.Equal(t, len(all), ran.total())
 	for _, f := range w.failures("typed", eventbus.Dead) {
-		require.Equal(t, "rejected", f.Reason)
+		require.Equal(t, eventbus.ReasonRejected, f.Reason)
 		require.Equal(t, 1, f.Attempts)
 		require.Contains(t, f.Error, "payload does not unmarshal")
 		require.NotEmpty(t, f.EventID)
@@ -118,7 +118,7 @@ func TestForgedEnvelopesHarmNothing(t *testing.T) {
 		require.NoError(t, err, "%+v", f)
 		require.Equal(t, f.EventID, read.Event.ID, "each failure has its own event")
 		require.Equal(t, fmt.Sprintf(`{"of":%q}`, f.EventID), string(read.Event.Payload))
-		require.Equal(t, "exhausted", f.Reason)
+		require.Equal(t, eventbus.ReasonExhausted, f.Reason)
 		require.LessOrEqual(t, len(f.ID), 255)
 	}
 	// Removing one leaves the others whole.
@@ -134,7 +134,7 @@ func TestForgedEnvelopesHarmNothing(t *testing.T) {
 	rounds := w.stats(topic).PutOff - before
 	require.LessOrEqual(t, rounds, strangers+int64(time.Since(began)/time.Second)*strangers, "rounds in %v", time.Since(began))
 	for _, f := range w.failures(topic, eventbus.Retrying) {
-		require.Equal(t, "no_handler", f.Reason)
+		require.Equal(t, eventbus.ReasonNoHandler, f.Reason)
 		require.Zero(t, f.Attempts)
 	}
 	require.Equal(t, others, ran.total())

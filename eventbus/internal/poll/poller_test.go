@@ -319,3 +319,43 @@ func TestRefusedClaimsAreNotLost(t *testing.T) {
 	require.False(t, b.Lost())
 	require.Empty(t, b.failed)
 }
+
+// Where there is room for one event, a topic that has one gets it, whichever other
+// topic without any is asked before it.
+func TestTopicsWithoutEventsDoNotKeepTheRoom(t *testing.T) {
+	t.Parallel()
+	names := []string{"a", "b", "c", "d", "e", "f"}
+	for _, full := range names {
+		b, _ := setup(t, store.AtLeastOnce, names...)
+		b.cfg.Size, b.free = 1, 1
+		b.send(full, "event")
+		b.run()
+		began := time.Now()
+		require.Equal(t, full+" event", b.next())
+		require.Less(t, time.Since(began), BlockTimeout/3)
+	}
+}
+
+// The listener is heard beside a topic that never runs out of events: nothing here
+// sweeps.
+func TestQuietTopicIsHeardBesideABusyOne(t *testing.T) {
+	t.Parallel()
+	b, stubs := setup(t, store.AtLeastOnce, "busy", "quiet")
+	const many = 200_000
+	entries := make([]any, 1000)
+	for i := range entries {
+		entries[i] = "e"
+	}
+	for range many / len(entries) {
+		require.NoError(t, b.rdb.LPush(t.Context(), stubs[0].Keys.Queue, entries...).Err())
+	}
+	b.got = make(chan string, many+1)
+	b.run()
+	require.True(t, strings.HasPrefix(b.next(), "busy"))
+	b.send("quiet", "event")
+	before := 0
+	for !strings.HasPrefix(b.next(), "quiet") {
+		before++
+	}
+	require.Less(t, before, many/2, "it was heard when the other topic had nearly run out")
+}
