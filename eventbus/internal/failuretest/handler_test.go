@@ -115,7 +115,7 @@ func TestPanicsAreFailures(t *testing.T) {
 		c, ok := cases[f.EventID]
 		require.True(t, ok, "%+v", f)
 		delete(cases, f.EventID)
-		require.Equal(t, "exhausted", f.Reason, f.EventID)
+		require.Equal(t, eventbus.ReasonExhausted, f.Reason, f.EventID)
 		require.Equal(t, 1, f.Attempts)
 		require.Contains(t, f.Error, c.want, f.EventID)
 		require.Contains(t, f.Error, "handler panicked", f.EventID)

@@ -120,7 +120,7 @@ func TestEventThatKillsItsProcessDies(t *testing.T) {
 			}
 			var dead []string
 			for _, f := range w.failures(topic, eventbus.Dead) {
-				require.Equal(t, "killed", f.Reason, "%+v", f)
+				require.Equal(t, eventbus.ReasonKilled, f.Reason, "%+v", f)
 				require.NotEmpty(t, f.Error)
 				dead = append(dead, f.EventID)
 			}

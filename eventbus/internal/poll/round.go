@@ -71,7 +71,7 @@ func (p *Poller) launch() (again time.Duration) {
 		// served meanwhile, and the event gets to its handler the sooner.
 		p.order(orders[0])
 		p.answer(orders[0])
-		return p.launch() // it may have brought nothing, and others had to stand back for it
+		return time.Nanosecond // it may have brought nothing, and others had to stand back for it
 	}
 	for _, o := range orders {
 		go func() {
