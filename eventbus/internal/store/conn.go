@@ -15,8 +15,8 @@ const (
 	// callTimeout bounds every call but the blocking one: dialling, writing and
 	// reading each. A peer that has gone silent costs no more than this.
 	callTimeout = 5 * time.Second
-	// longestCall bounds what a connection may wait for at all; each call's own
-	// context ends before it.
+	// longestCall bounds what a connection may wait for at all: a call ends before
+	// that with its own context, or goes on beyond it while its reply still comes.
 	longestCall = time.Minute
 	// blockSlack is what go-redis adds to a block before it gives the connection
 	// up. It must exceed 1000/hz ms, by which the server may end a block late.
@@ -54,6 +54,7 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		o := *c.Options()
 		o.MaxRetries = -1
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, longestCall, longestCall
+		o.Dialer = patiently(o.Dialer)
 		o.DialerRetries = 1
 		o.ContextTimeoutEnabled = true
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = poolSize, 0, 0, 0
@@ -70,6 +71,10 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		o.ContextTimeoutEnabled = true
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = poolSize, 0, 0, 0
 		o.PoolTimeout = callTimeout
+		if o.Dialer == nil { // each node's client would make its own
+			o.Dialer = redis.NewDialer(&redis.Options{DialTimeout: callTimeout, TLSConfig: o.TLSConfig})
+		}
+		o.Dialer = patiently(o.Dialer)
 		o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		s.rdb, s.own, s.spread = redis.NewClusterClient(&o), true, true

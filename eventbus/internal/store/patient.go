@@ -1,0 +1,71 @@
+package store
+
+import (
+	"context"
+	"net"
+	"syscall"
+	"time"
+)
+
+// dialer is how go-redis opens a connection.
+type dialer func(ctx context.Context, network, address string) (net.Conn, error)
+
+// patiently returns a dialer of connections whose deadlines are those of silence: a
+// reply that is still coming is not given up, however large it is and however slow
+// the network. A reply of a claim that were given up would be put back and claimed
+// again, without end.
+func patiently(dial dialer) dialer {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		p := &patient{Conn: conn}
+		if raw, ok := conn.(syscall.Conn); ok {
+			return &patientRaw{patient: p, raw: raw}, nil
+		}
+		return p, nil
+	}
+}
+
+// patient is a connection that moves its read deadline on while bytes come. It is
+// read by one goroutine at a time, as go-redis does.
+type patient struct {
+	net.Conn
+	until time.Time // the deadline as it was set last
+	last  time.Time // no byte moves it beyond this
+}
+
+// SetReadDeadline sets the deadline up to which nothing may come.
+func (p *patient) SetReadDeadline(t time.Time) error {
+	p.until, p.last = t, time.Now().Add(longestCall)
+	return p.Conn.SetReadDeadline(t)
+}
+
+// SetDeadline does the same for writes too.
+func (p *patient) SetDeadline(t time.Time) error {
+	p.until, p.last = t, time.Now().Add(longestCall)
+	return p.Conn.SetDeadline(t)
+}
+
+// Read reads, and moves the deadline on where it comes near.
+func (p *patient) Read(b []byte) (int, error) {
+	n, err := p.Conn.Read(b)
+	if n > 0 && !p.until.IsZero() {
+		const near = callTimeout - time.Second
+		if now := time.Now(); p.until.Sub(now) < near && now.Add(callTimeout).Before(p.last) {
+			p.until = now.Add(callTimeout)
+			_ = p.Conn.SetReadDeadline(p.until) // the next read tells what is wrong
+		}
+	}
+	return n, err
+}
+
+// patientRaw lets go-redis look whether the peer has closed an idle connection.
+type patientRaw struct {
+	*patient
+	raw syscall.Conn
+}
+
+// SyscallConn makes it a syscall.Conn.
+func (p *patientRaw) SyscallConn() (syscall.RawConn, error) { return p.raw.SyscallConn() }
