@@ -151,8 +151,8 @@ func (b *Bus) Run(ctx context.Context) error {
 	if err == nil {
 		err = b.consumer.Run(running)
 	}
-	if err != nil && ctx.Err() != nil {
-		return nil // it was stopped before it had begun
+	if err != nil && running.Err() != nil {
+		return nil // it was stopped, or closed, before it had begun
 	}
 	if err != nil {
 		return fmt.Errorf("run the bus: %w", err)

@@ -2,6 +2,7 @@ package faults_test
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"strings"
 	"testing"
@@ -124,5 +125,28 @@ func TestSendsToASilentServerEnd(t *testing.T) {
 				return err == nil
 			}, recoverWithin, tick)
 		})
+	}
+}
+
+// Close ends a Run that waits for a server's first answer, as the end of its context
+// does.
+func TestCloseEndsARunThatCannotBegin(t *testing.T) {
+	t.Parallel()
+	w := setup(t, redistest.Options{})
+	proxy := redistest.NewProxy(t, w.server.Addr())
+	proxy.DropReplies(true)
+	bus := w.bus(proxy.Addr(), eventbus.Config{})
+	bus.Handle(topic, handler, w.ledger.handle(0))
+	result := make(chan error, 1)
+	go func() { result <- bus.Run(context.Background()) }()
+	require.Eventually(t, func() bool { // Run has begun
+		return errors.Is(bus.TryHandle(topic, "late", w.ledger.handle(0)), eventbus.ErrRunning)
+	}, patience, tick)
+	require.NoError(t, bus.Close())
+	select {
+	case err := <-result:
+		require.NoError(t, err)
+	case <-time.After(patience):
+		require.Fail(t, "Run does not end")
 	}
 }

@@ -17,6 +17,7 @@ func (p *Poller) hear(ctx context.Context, h heard) {
 	p.mu.Lock()
 	if st := p.byKey[h.key]; st != nil {
 		st.ready = true
+		st.rung++
 	}
 	p.mu.Unlock()
 	st := h.strict()

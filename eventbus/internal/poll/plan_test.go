@@ -249,6 +249,38 @@ func TestEventsThatFlowAreGathered(t *testing.T) {
 	})
 }
 
+// A full pool waits for a slot, whatever an earlier look had to wait for.
+func TestFullPoolDoesNotSpin(t *testing.T) {
+	t.Parallel()
+	a := newStub("a")
+	p := newPlanner(a)
+	p.byKey["bell:a"].after = time.Now().Add(time.Hour)
+	require.Positive(t, p.launch())
+	p.free = 0
+	require.Zero(t, p.launch())
+	p.free = 64
+	p.Serve(nil)
+	require.Zero(t, p.launch())
+}
+
+// What is heard while a claim is under way may have come after the claim, whose
+// reply must not hide it: the token is gone.
+func TestWhatIsHeardBesideAClaimCounts(t *testing.T) {
+	t.Parallel()
+	a := newStub("a")
+	p := newPlanner(a)
+	st := p.byKey["bell:a"]
+	for _, heardMeanwhile := range []bool{true, false} {
+		st.ready = true
+		orders, _ := p.plan()
+		if heardMeanwhile {
+			p.hear(t.Context(), heard{key: "bell:a", asked: []key{{st: st, name: "bell:a"}}})
+		}
+		p.settle(orders[0], false)
+		require.Equal(t, heardMeanwhile, st.ready)
+	}
+}
+
 // The suspect of an at_most_once topic, whose entries the listener pops, runs
 // alone too.
 func TestSuspectThatWasPoppedRunsAlone(t *testing.T) {

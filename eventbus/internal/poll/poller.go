@@ -6,20 +6,25 @@
 // of all topics of which nothing is known (and on the lists themselves of
 // at_most_once topics), and on a key of the consumer's own by which it is woken.
 // The loop claims, without blocking, from the topics that are known to have
-// something, and asks the listener only when there is nothing to claim:
+// something, and sees to the listener when there is nothing to claim, and every few
+// milliseconds while there is:
 //
-//	        token popped                 claimed fewer than asked
-//	quiet ───────────────▶ ready ─────────────────────────────────▶ quiet
+//	        token popped           claimed fewer than asked, and none was heard meanwhile
+//	quiet ───────────────▶ ready ─────────────────────────────────────────────────────▶ quiet
 //	  ▲    sweep rang        │ ▲
-//	  │                      │ └─ a slot of the pool was freed
+//	  │                      │ └─ a slot of the pool was freed, events flow in
 //	  └──────────────────────┘
 //	     settings changed
 //
-// Under load the listener therefore costs nothing, and on an idle bus an event
-// is claimed two round trips after it was sent. A round of claims gives every
-// ready topic its part of the pool's free room, starting with another topic each
-// time; claims of one round go out together, so that a long round trip is paid
-// once a round and not once a topic.
+// Under load the listener therefore costs little, and on an idle bus an event is
+// claimed two round trips after it was sent: there the loop claims itself, and waits
+// for the reply. A round of claims gives every ready topic its part of the pool's
+// free room, starting with another topic each time; claims of one round go out
+// together, so that a long round trip is paid once a round and not once a topic. Up
+// to two rounds are under way, so that one is on its way through Redis while what
+// another one brought is handed over; slots are kept for both. Replies of two claims
+// of one topic may come in either order, which only events see that may run side by
+// side: where a topic may run one at a time, one is asked for at a time.
 //
 // Where events come one by one but closely, as from many senders, the loop claims
 // from the topic once a flowPause without asking the listener, until a claim brings
@@ -153,6 +158,7 @@ type Poller struct {
 type state struct {
 	*Topic
 	ready bool
+	rung  uint64    // how often the listener has heard of it
 	pop   int       // how many entries a claim pops first, by the size of the last ones
 	aside time.Time // left alone until then
 	hot   time.Time // foreign producers push into it; looked at often until then
@@ -189,14 +195,16 @@ func (p *Poller) Serve(topics []*Topic) {
 }
 
 // Released tells that a slot was freed, and how many are free now. The loop looks
-// again where that may be worth a claim, or somebody waits for room of his own.
+// again where that may be worth a claim: at the first one, from which on it waits
+// for more, at half of them, which are worth a claim, at all, or where a topic waits
+// for room of its own.
 func (p *Poller) Released(free int) {
 	if free == 1 || free == p.cfg.Size/2 || free == p.cfg.Size || p.crowded.Load() {
 		p.Nudge()
 	}
 }
 
-// Nudge makes the loop look again: a slot was freed, something was finished.
+// Nudge makes the loop look again: settings have changed, something was finished.
 func (p *Poller) Nudge() {
 	select {
 	case p.nudge <- struct{}{}:
@@ -259,8 +267,8 @@ const listenEvery = 5 * time.Millisecond
 // wait waits until there is something to do, for no longer than most where that is
 // not 0; false when the poller stops.
 func (p *Poller) wait(ctx context.Context, most time.Duration) bool {
-	delay := BlockTimeout
-	if p.rounds == 0 && most == 0 || time.Since(p.listened) > listenEvery {
+	delay := listenEvery - time.Since(p.listened)
+	if p.rounds == 0 && most == 0 || delay <= 0 {
 		p.listened = time.Now()
 		var keys []key
 		keys, delay = p.wanted()
@@ -313,7 +321,9 @@ func (p *Poller) wanted() (keys []key, delay time.Duration) {
 		case st.ready:
 		case !st.AtMostOnce:
 			keys = append(keys, key{st: st, name: st.Keys.Bell})
-		case st.Room() > 0:
+		case st.Room() <= 0:
+			p.crowded.Store(true)
+		default:
 			keys = append(keys, key{st: st, name: st.Keys.Queue, strict: true})
 			if st.Keys.Shared() {
 				keys = append(keys, key{st: st, name: st.Keys.Returns, strict: true})

@@ -17,6 +17,7 @@ type order struct {
 	pop      int
 	consumer string
 	claim    uint64
+	rung     uint64 // how often the listener had heard of the topic
 	got      store.Claimed
 	err      error
 }
@@ -42,8 +43,12 @@ const (
 	flowGap   = 5 * time.Millisecond
 )
 
+// atOnce is the shortest time that is not 0.
+const atOnce = time.Nanosecond
+
 // launch sends a round off where there is anything to claim. It returns after what
-// time to try again though nothing has happened; 0 for never.
+// time to try again though nothing has happened; 0 for never. The loop launches
+// after whatever happens.
 func (p *Poller) launch() (again time.Duration) {
 	if p.rounds == maxRounds || p.stopped() || !p.cfg.Valid() {
 		return 0
@@ -71,7 +76,9 @@ func (p *Poller) launch() (again time.Duration) {
 		// served meanwhile, and the event gets to its handler the sooner.
 		p.order(orders[0])
 		p.answer(orders[0])
-		return time.Nanosecond // it may have brought nothing, and others had to stand back for it
+		// It may have brought nothing, and others had to stand back for it. The loop
+		// comes back here, which looks before whether Redis serves.
+		return atOnce
 	}
 	for _, o := range orders {
 		go func() {
@@ -109,6 +116,7 @@ func (p *Poller) answer(o *order) {
 func (p *Poller) plan() (orders []*order, alone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.again = 0
 	if p.solo != nil {
 		if orders = p.planSolo(); p.solo != nil {
 			return orders, true
@@ -120,7 +128,6 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 	}
 	p.crowded.Store(true) // until it is known, so that no release is missed
 	crowded := false
-	p.again = 0
 	defer func() { p.crowded.Store(crowded) }()
 	now := time.Now()
 	ready := make([]*state, 0, len(p.topics))
@@ -159,7 +166,7 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 
 func (p *Poller) newOrder(st *state, most int) *order {
 	p.claims++
-	return &order{st: st, most: most, pop: st.pop, consumer: p.cfg.Consumer(), claim: p.claims}
+	return &order{st: st, most: most, pop: st.pop, consumer: p.cfg.Consumer(), claim: p.claims, rung: st.rung}
 }
 
 // order carries a claim out. Its context is nobody's: a claim that was sent
@@ -188,8 +195,9 @@ func (p *Poller) note(o *order) bool {
 		flows, st.fed = now.Sub(st.fed) < flowGap, now
 	}
 	st.pop = store.PopFor(o.got.Entries)
-	// Fewer than asked, and the script has rung where more is left.
-	st.ready, st.after = full || flows, time.Time{}
+	// Fewer than asked, and the script has rung where more is left. But what was
+	// heard while the claim was under way may have come after it: that token is gone.
+	st.ready, st.after = full || flows || st.rung != o.rung, time.Time{}
 	if !full && flows {
 		st.after = now.Add(flowPause)
 	}

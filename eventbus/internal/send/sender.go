@@ -70,6 +70,11 @@ func (s *Sender) Send(ctx context.Context, topic string, events []wire.Entry) er
 	if l.withdraw(u) {
 		return fmt.Errorf("send to topic %q: not sent: %w", topic, ctx.Err())
 	}
+	select {
+	case err := <-u.done: // in this moment
+		return err
+	default:
+	}
 	return fmt.Errorf("send to topic %q: given up while the call was under way; the events may have been sent: %w", topic, ctx.Err())
 }
 
@@ -184,14 +189,17 @@ func (l *lane) take() []*unit {
 // of them together, each is tried by itself.
 func (l *lane) deliver(batch []*unit) {
 	err := l.call(batch)
-	if errors.Is(err, errs.TopicFull) && len(batch) > 1 {
-		for _, u := range batch {
-			u.done <- l.call([]*unit{u})
-		}
-		return
-	}
+	apart := errors.Is(err, errs.TopicFull) && len(batch) > 1
 	for _, u := range batch {
-		u.done <- err
+		switch {
+		case !apart:
+			u.done <- err
+		case errors.Is(err, errs.Unavailable): // each would wait for all those before it
+			u.done <- notSent(l.name, err)
+		default:
+			err = l.call([]*unit{u})
+			u.done <- err
+		}
 	}
 	if errors.Is(err, errs.TopicNotFound) {
 		l.topic = nil
@@ -200,6 +208,10 @@ func (l *lane) deliver(batch []*unit) {
 	if errors.Is(err, errs.Unavailable) {
 		l.giveUp(err)
 	}
+}
+
+func notSent(topic string, before error) error {
+	return fmt.Errorf("send to topic %q: not sent: the send before it failed: %w", topic, before)
 }
 
 // giveUp fails the units that have waited long for a call that was not answered:
@@ -214,7 +226,7 @@ func (l *lane) giveUp(err error) {
 			continue
 		}
 		u.events = nil
-		u.done <- fmt.Errorf("send to topic %q: not sent: the send before it failed: %w", l.name, err)
+		u.done <- notSent(l.name, err)
 	}
 	clear(l.waiting[len(left):])
 	l.waiting = left

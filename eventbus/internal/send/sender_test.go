@@ -246,6 +246,46 @@ func TestSendsBehindAHangingCallEnd(t *testing.T) {
 	})
 }
 
+// A server that hangs while the sends of a full topic are tried one by one ends them
+// all with its first silence.
+func TestSendsTriedApartEndWithTheFirstSilence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("a")
+		f.hold = make(chan struct{})
+		calls := 0
+		f.send = func(_ *store.Topic, entries [][]byte) error {
+			if len(entries) > 1 {
+				return errs.TopicFull
+			}
+			if calls++; calls == 1 {
+				return nil // the one that the others wait behind
+			}
+			<-time.After(patience)
+			return errs.Unavailable
+		}
+		s := New(f, nil)
+		const many = 100
+		failed := make(chan error, many)
+		send := func() {
+			failed <- s.Send(context.Background(), "a", []wire.Entry{{ID: "e", Type: "a", Data: []byte("1")}})
+		}
+		go send()
+		synctest.Wait()
+		for range many - 1 {
+			go send()
+		}
+		synctest.Wait()
+		began := time.Now()
+		close(f.hold)
+		require.NoError(t, <-failed)
+		for range many - 1 {
+			require.ErrorIs(t, <-failed, errs.Unavailable)
+		}
+		require.LessOrEqual(t, time.Since(began), patience)
+	})
+}
+
 func TestFullTopicTakesWhatFits(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
