@@ -7,7 +7,7 @@ import (
 )
 
 // BenchmarkJob measures the normal path: one job with one handler that does
-// nothing, with its context and its timer, from Submit to the free slot.
+// nothing, from Submit to the free slot.
 func BenchmarkJob(b *testing.B) {
 	slots := make(chan struct{}, 64)
 	pool := New(Config{Size: cap(slots), OnRelease: func(int) { <-slots }})

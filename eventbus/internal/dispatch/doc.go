@@ -7,8 +7,10 @@
 // A job takes one slot of the pool and runs its tasks in it, one after another.
 // When all have a result, Finish is called and the slot is free again. The
 // goroutine that does this is the job's carrier. There is no goroutine for a
-// single run: the carrier calls the handler itself, so the normal path costs one
-// context and one timer beside the call.
+// single run: the carrier calls the handler itself, and goes on with the next job
+// that holds a slot. Carriers without work are parked, and woken one at a time (see
+// carrier.go). One timer watches over all runs (watch.go), and what stands behind a
+// run's context is made when somebody asks for it (context.go).
 //
 //	Submit ──▶ waiting for a slot ──▶ task 1 ─▶ task 2 ─▶ … ──▶ Finish ──▶ slot free
 //	                │ stop                       │ stop           ▲
@@ -29,12 +31,12 @@
 //	              PutOff, Unfinished
 //
 // One compare-and-swap leads out of running. Whoever wins it (the carrier, the
-// timer or the stop) writes the result and carries on with the job; whoever
+// watch or the stop) writes the result and carries on with the job; whoever
 // loses touches the job no more. So a run has one result, and an event is never
 // both given back and recorded.
 //
 // A handler that ignores its context can not be ended: Go has no means for
-// that. The timer steals the rest of its job instead: it becomes the carrier,
+// that. The watch has the rest of its job taken over instead, by a new carrier,
 // and the old goroutine, when the handler returns at last, only takes itself off
 // the handler's count of abandoned runs. At the cap of that count the handler
 // gets no more events. An abandoned run no longer counts against the handler's
