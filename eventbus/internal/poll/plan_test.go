@@ -249,6 +249,45 @@ func TestEventsThatFlowAreGathered(t *testing.T) {
 	})
 }
 
+// Where there is room for one event at a time, the topics that have any take turns,
+// however many others lie between them, and however often the loop looks at what to
+// listen on.
+func TestTopicsTakeTurns(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var stubs []*stub
+		for i := range rapid.IntRange(2, 9).Draw(t, "topics") {
+			stubs = append(stubs, newStub(fmt.Sprint("t", i)))
+		}
+		p := newPlanner(stubs...)
+		p.free = 1
+		var busy []string
+		for _, s := range stubs {
+			p.byKey[s.Keys.Bell].ready = rapid.Bool().Draw(t, "busy")
+			if p.byKey[s.Keys.Bell].ready {
+				busy = append(busy, s.Keys.Topic)
+			}
+		}
+		if len(busy) == 0 {
+			return
+		}
+		looks := rapid.IntRange(0, 4).Draw(t, "looks")
+		turns := map[string]int{}
+		const each = 5
+		for range each * len(busy) {
+			for range looks {
+				p.wanted()
+			}
+			orders, _ := p.plan()
+			require.Len(t, orders, 1)
+			turns[orders[0].st.Keys.Topic]++
+		}
+		for _, topic := range busy {
+			require.Equal(t, each, turns[topic])
+		}
+	})
+}
+
 // A full pool waits for a slot, whatever an earlier look had to wait for.
 func TestFullPoolDoesNotSpin(t *testing.T) {
 	t.Parallel()

@@ -128,15 +128,16 @@ type Config struct {
 type Poller struct {
 	cfg Config
 
-	mu        sync.Mutex
-	topics    []*state
-	byKey     map[string]*state
-	solo      *state
-	soloSince time.Time         // when a suspect was last given back, or run
-	said      map[string]string // the error that was logged last of a topic, by its bell
-	lost      []lostClaim
-	claims    uint64
-	first     int // where the next round begins
+	mu         sync.Mutex
+	topics     []*state
+	byKey      map[string]*state
+	solo       *state
+	soloSince  time.Time         // when a suspect was last given back, or run
+	said       map[string]string // the error that was logged last of a topic, by its bell
+	lost       []lostClaim
+	claims     uint64
+	first      int // where the next round begins
+	heardFirst int // where the next keys of the listener begin
 
 	// the loop's own
 	claimed   time.Time      // when the last claim was answered
@@ -306,9 +307,9 @@ func (p *Poller) wanted() (keys []key, delay time.Duration) {
 		delay = leaseLook
 	}
 	now := time.Now()
-	p.first++
+	p.heardFirst++ // a count of its own: that of the claims must not move with it
 	for i := range p.topics {
-		st := p.topics[(p.first+i)%len(p.topics)]
+		st := p.topics[(p.heardFirst+i)%len(p.topics)]
 		if left := st.aside.Sub(now); left > 0 {
 			delay = min(delay, left)
 			continue

@@ -130,10 +130,10 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 	crowded := false
 	defer func() { p.crowded.Store(crowded) }()
 	now := time.Now()
-	ready := make([]*state, 0, len(p.topics))
-	p.first++
+	ready, place := make([]*state, 0, len(p.topics)), make([]int, 0, len(p.topics))
 	for i := range p.topics {
-		st := p.topics[(p.first+i)%len(p.topics)]
+		at := (p.first + i) % len(p.topics)
+		st := p.topics[at]
 		if !st.ready || now.Before(st.aside) {
 			continue
 		}
@@ -146,7 +146,7 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 			}
 			continue
 		}
-		ready = append(ready, st)
+		ready, place = append(ready, st), append(place, at)
 	}
 	for i, st := range ready {
 		part := (free + len(ready) - i - 1) / (len(ready) - i) // what is left, shared by those who are left
@@ -159,6 +159,9 @@ func (p *Poller) plan() (orders []*order, alone bool) {
 			most = min(most, st.pop, maxTake) // what was taken stands nowhere else
 		}
 		free -= most
+		if len(orders) == 0 {
+			p.first = place[i] + 1 // who is first now is last the next time
+		}
 		orders = append(orders, p.newOrder(st, most))
 	}
 	return orders, false
