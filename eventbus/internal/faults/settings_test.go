@@ -73,7 +73,7 @@ func TestMissedNoticeOfASettingIsMadeGood(t *testing.T) {
 			t.Logf("the slowest of %d changes took %v", miss.changes, slowest)
 			require.LessOrEqual(t, len(log.lines(slog.LevelInfo)), 2*miss.changes, "%v", log.lines(slog.LevelInfo))
 			ids := w.send(5)
-			w.ledger.awaitAll(t, ids, 5*time.Second)
+			w.ledger.awaitAll(t, ids, appliedWithin) // after the same pause
 			c.stop(patience)
 		})
 	}
