@@ -41,10 +41,10 @@ func TestSecond(t *testing.T) {
 				}()
 				begin()
 				for _, at := range c.after {
-					time.Sleep(at - time.Since(began)) // the bubble's clock
+					<-time.After(at - time.Since(began)) // the bubble's clock
 					signals <- os.Interrupt
 				}
-				time.Sleep(time.Hour)
+				<-time.After(time.Hour)
 				close(over)
 				<-ended
 				require.Equal(t, c.armed, armed)
@@ -96,7 +96,7 @@ func TestSecondLetsItsDoublesPass(t *testing.T) {
 			defer close(ended)
 			second(soft, signals, nil, func() {}, func() { stopped = time.Now() })
 		}()
-		time.Sleep(2 * Same)
+		<-time.After(2 * Same)
 		signals <- os.Interrupt
 		signals <- os.Interrupt
 		<-ended
@@ -120,7 +120,7 @@ func TestSecondIsOver(t *testing.T) {
 				begin()
 			}
 			if stage > 1 {
-				time.Sleep(2 * Same)
+				<-time.After(2 * Same)
 			}
 			synctest.Wait()
 			close(over)
