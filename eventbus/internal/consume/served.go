@@ -216,6 +216,11 @@ func (c *Consumer) reloadLocked(ctx context.Context, name string) error {
 	if !changed {
 		return nil
 	}
+	return c.serveAnew(ctx)
+}
+
+// serveAnew puts what was read into force, and tells the others.
+func (c *Consumer) serveAnew(ctx context.Context) error {
 	c.serve()
 	return c.keeper.Describe(ctx)
 }
@@ -261,8 +266,7 @@ func (c *Consumer) readUnread(ctx context.Context) error {
 	if !changed {
 		return nil
 	}
-	c.serve()
-	return c.keeper.Describe(ctx)
+	return c.serveAnew(ctx)
 }
 
 // sawRevision puts changed settings into force before the events of a claim run.

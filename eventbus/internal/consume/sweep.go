@@ -191,8 +191,7 @@ func (c *Consumer) compare(ctx context.Context, t *served) error {
 	if !t.keep(before) {
 		return nil
 	}
-	c.serve()
-	return c.keeper.Describe(ctx)
+	return c.serveAnew(ctx)
 }
 
 func (c *Consumer) expire(ctx context.Context, cur *current) error {

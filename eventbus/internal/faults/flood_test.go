@@ -92,8 +92,8 @@ func (b *burden) Handle(ctx context.Context, e *eventbus.Event) error {
 // counter returns what counts the commands that clients have sent to the
 // server, the refused ones included and those that scripts call left out.
 func (w *world) counter(r refusal, m *monitor) func(*testing.T) int64 {
-	if r.stub != nil {
-		return func(*testing.T) int64 { return r.stub.asked.Load() }
+	if r.standIn != nil {
+		return func(*testing.T) int64 { return r.standIn.asked.Load() }
 	}
 	return func(t *testing.T) int64 {
 		inside := m.seen(t, func(c command) bool { return c.inside })
@@ -101,8 +101,8 @@ func (w *world) counter(r refusal, m *monitor) func(*testing.T) int64 {
 	}
 }
 
-// stub answers every command with the same error, in place of a server.
-type stub struct {
+// standIn answers every command with the same error, in place of a server.
+type standIn struct {
 	refusal  string
 	asked    atomic.Int64
 	listener net.Listener
@@ -112,13 +112,13 @@ type stub struct {
 	conns []net.Conn
 }
 
-// loading puts a stub that loads its data for ever into the server's place.
+// loading puts a stand-in that loads its data for ever into the server's place.
 func loading() refusal {
-	s := &stub{refusal: "-LOADING Redis is loading the dataset in memory\r\n"}
+	s := &standIn{refusal: "-LOADING Redis is loading the dataset in memory\r\n"}
 	return refusal{
 		name:    "LOADING",
 		options: redistest.Options{AppendOnly: true},
-		stub:    s,
+		standIn: s,
 		on: func(t *testing.T, w *world) {
 			w.server.Stop()
 			s.start(t, w.server.Addr())
@@ -130,7 +130,7 @@ func loading() refusal {
 	}
 }
 
-func (s *stub) start(t *testing.T, addr string) {
+func (s *standIn) start(t *testing.T, addr string) {
 	var err error
 	s.listener, err = net.Listen("tcp", addr)
 	require.NoError(t, err)
@@ -149,7 +149,7 @@ func (s *stub) start(t *testing.T, addr string) {
 	})
 }
 
-func (s *stub) stop() {
+func (s *standIn) stop() {
 	_ = s.listener.Close()
 	s.mu.Lock()
 	for _, conn := range s.conns {
@@ -159,7 +159,7 @@ func (s *stub) stop() {
 	s.over.Wait()
 }
 
-func (s *stub) answer(conn net.Conn) {
+func (s *standIn) answer(conn net.Conn) {
 	in := bufio.NewReader(conn)
 	for {
 		if err := skipCommand(in); err != nil {

@@ -18,7 +18,7 @@ type refusal struct {
 	name    string
 	options redistest.Options
 	on, off func(t *testing.T, w *world)
-	stub    *stub // what stands in the place of the server; nil when it is itself
+	standIn *standIn // what stands in the place of the server; nil when it is itself
 }
 
 func outOfMemory() refusal {

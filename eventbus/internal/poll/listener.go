@@ -137,7 +137,7 @@ func (l *listeners) start(ctx context.Context, part string, e *ear, keys []key, 
 		names = append(names, k.name)
 	}
 	l.calls.Go(func() {
-		name, element, err := l.block.Pop(names, BlockTimeout)
+		name, element, err := l.block.Pop(names, blockTimeout)
 		l.mu.Lock()
 		e.busy = false
 		if err == nil {

@@ -58,8 +58,8 @@ import (
 )
 
 const (
-	// BlockTimeout is how long one BLPOP waits.
-	BlockTimeout = 30 * time.Second
+	// blockTimeout is how long one BLPOP waits.
+	blockTimeout = 30 * time.Second
 	// asideFor is how long a topic with an error of its own is left alone.
 	asideFor = 5 * time.Second
 	// leaseLook is how often a poller that may not claim looks whether its lease
@@ -302,7 +302,7 @@ func (p *Poller) wait(ctx context.Context, most time.Duration) bool {
 func (p *Poller) wanted() (keys []key, delay time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delay = BlockTimeout
+	delay = blockTimeout
 	if !p.cfg.Valid() {
 		delay = leaseLook
 	}

@@ -332,7 +332,7 @@ func TestTopicsWithoutEventsDoNotKeepTheRoom(t *testing.T) {
 		b.run()
 		began := time.Now()
 		require.Equal(t, full+" event", b.next())
-		require.Less(t, time.Since(began), BlockTimeout/3)
+		require.Less(t, time.Since(began), blockTimeout/3)
 	}
 }
 

@@ -62,7 +62,9 @@ func TestModel(t *testing.T) {
 	})
 }
 
-// model is what ought to stand in Redis.
+// model is what ought to stand in Redis. Its steps are rapid's: one that skips has
+// nothing to do in the state as it is, and rapid draws another one in its place. The
+// test itself never skips, and fails where too many steps in a row would.
 type model struct {
 	t       *rapid.T // of the step under way
 	rdb     *redis.Client
