@@ -36,6 +36,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus/internal/link"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/told"
 )
 
 // Config is what a Keeper works with.
@@ -64,14 +65,14 @@ type Keeper struct {
 	steady  time.Time // first success of the row without a gap
 	outage  bool      // that row follows an outage
 
-	reclaiming sync.Mutex        // one at a time
-	said       map[string]string // what was logged last of a dead consumer; guarded by reclaiming
+	reclaiming sync.Mutex          // one at a time
+	told       told.Errors[string] // by dead consumer
 	reclaims   sync.WaitGroup
 }
 
 // NewKeeper returns a keeper with a fresh consumer id.
 func NewKeeper(cfg Config) *Keeper {
-	return &Keeper{cfg: cfg, id: newID(), said: map[string]string{}}
+	return &Keeper{cfg: cfg, id: newID()}
 }
 
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
@@ -227,9 +228,8 @@ func (k *Keeper) reclaimAll(ctx context.Context, own string, expired []string) {
 			err := k.reclaim(ctx, dead)
 			switch {
 			case err == nil:
-				delete(k.said, dead)
-			case ctx.Err() == nil && k.said[dead] != err.Error():
-				k.said[dead] = err.Error()
+				k.told.Well(dead)
+			case ctx.Err() == nil && k.told.First(dead, err):
 				k.cfg.Log.Error("what a dead consumer held cannot all be moved back yet; trying again until it can", "consumer", dead, "err", err)
 			}
 		}

@@ -84,8 +84,7 @@ func (p *Poller) setAsideCulprits(ctx context.Context, asked []key) (found bool)
 func (p *Poller) setAside(st *state, err error) {
 	st.aside = time.Now().Add(asideFor)
 	st.ready = true // look by itself then
-	if p.said[st.Keys.Bell] != err.Error() {
-		p.said[st.Keys.Bell] = err.Error()
+	if p.told.First(st.Keys.Bell, err) {
 		p.cfg.Log.Error("a topic cannot be polled; it is set aside and looked at again", "topic", st.Keys.Topic, "group", st.Keys.Group, "every", asideFor, "err", err)
 	}
 }

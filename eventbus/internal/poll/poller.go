@@ -55,6 +55,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus/internal/link"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/told"
 )
 
 const (
@@ -132,8 +133,8 @@ type Poller struct {
 	topics     []*state
 	byKey      map[string]*state
 	solo       *state
-	soloSince  time.Time         // when a suspect was last given back, or run
-	said       map[string]string // the error that was logged last of a topic, by its bell
+	soloSince  time.Time           // when a suspect was last given back, or run
+	told       told.Errors[string] // by the topic's bell
 	lost       []lostClaim
 	claims     uint64
 	first      int // where the next round begins
@@ -169,7 +170,7 @@ type state struct {
 
 // New returns a poller without topics.
 func New(cfg Config) *Poller {
-	return &Poller{cfg: cfg, byKey: map[string]*state{}, said: map[string]string{}, orderedOf: map[string]int{}, answered: make(chan *order), nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
+	return &Poller{cfg: cfg, byKey: map[string]*state{}, orderedOf: map[string]int{}, answered: make(chan *order), nudge: make(chan struct{}, 1), stopping: make(chan struct{})}
 }
 
 // Serve replaces the topics that are polled: those that are enabled and have

@@ -194,7 +194,7 @@ func (p *Poller) note(o *order) bool {
 	p.mu.Lock()
 	full, flows, now := len(o.got.Entries) >= o.most, false, time.Now()
 	if len(o.got.Entries) > 0 {
-		delete(p.said, st.Keys.Bell) // an empty queue does not show that all is well
+		p.told.Well(st.Keys.Bell) // an empty queue does not show that all is well
 		flows, st.fed = now.Sub(st.fed) < flowGap, now
 	}
 	st.pop = store.PopFor(o.got.Entries)

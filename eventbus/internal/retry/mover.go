@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus/internal/link"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/told"
 )
 
 // Store is what a Mover needs of Redis.
@@ -38,13 +39,13 @@ type Mover struct {
 	next  map[string]time.Time   // by retry key; absent: the set is empty
 	keys  map[string]*store.Keys // the topics served, by retry key
 	turn  []string               // retry keys in the order in which sweeps look at them
-	said  map[string]string      // by retry key: the topic's own error that was logged last
+	told  told.Errors[string]    // by retry key: the topic's own errors
 	wakes chan struct{}
 }
 
 // NewMover returns a mover that serves no topic yet.
 func NewMover(s Store, l *link.Link, log *slog.Logger) *Mover {
-	return &Mover{store: s, link: l, log: log, next: map[string]time.Time{}, keys: map[string]*store.Keys{}, said: map[string]string{}, wakes: make(chan struct{}, 1)}
+	return &Mover{store: s, link: l, log: log, next: map[string]time.Time{}, keys: map[string]*store.Keys{}, wakes: make(chan struct{}, 1)}
 }
 
 // Serve replaces the topics that are served; new ones are looked at at once.
@@ -58,9 +59,12 @@ func (m *Mover) Serve(topics []*store.Keys) {
 			m.next[k.Retry] = time.Now()
 		}
 	}
-	gone := func(retry string) bool { return keys[retry] == nil }
-	maps.DeleteFunc(m.next, func(retry string, _ time.Time) bool { return gone(retry) })
-	maps.DeleteFunc(m.said, func(retry, _ string) bool { return gone(retry) })
+	maps.DeleteFunc(m.next, func(retry string, _ time.Time) bool { return keys[retry] == nil })
+	for retry := range m.keys {
+		if keys[retry] == nil {
+			m.told.Well(retry)
+		}
+	}
 	m.keys = keys
 	m.turn = slices.Sorted(maps.Keys(keys))
 	m.wake()
@@ -121,7 +125,7 @@ func (m *Mover) lookAtSome() {
 	defer m.mu.Unlock()
 	n := min(sweepLooks, len(m.turn))
 	for _, retry := range m.turn[:n] {
-		if m.said[retry] == "" { // else it is tried at its own pace
+		if !m.told.Ill(retry) { // else it is tried at its own pace
 			m.note(retry, time.Now())
 		}
 	}
@@ -208,14 +212,11 @@ func (m *Mover) move(ctx context.Context, k *store.Keys) {
 
 // judge notes whether a topic has an error of its own, and logs it once.
 func (m *Mover) judge(k *store.Keys, err error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	if err == nil {
-		delete(m.said, k.Retry)
+		m.told.Well(k.Retry)
 		return
 	}
-	if text := err.Error(); text != m.said[k.Retry] {
-		m.said[k.Retry] = text
+	if m.told.First(k.Retry, err) {
 		m.log.Error("retries of a topic do not move; trying again until they do", "topic", k.Topic, "group", k.Group, "every", afterTopicError, "err", err)
 	}
 }
