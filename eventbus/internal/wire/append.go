@@ -26,7 +26,9 @@ const defaultSource = "eventbus"
 // is. Headers should have passed CheckHeaders; one that bears the name of a
 // field of Entry is left out. A Time outside of the years 0 to 9999 is left out.
 // Invalid UTF-8 in strings becomes U+FFFD.
-func Append(dst []byte, e *Entry) []byte {
+func Append(dst []byte, e *Entry) []byte { return appendEntry(dst, e, false) }
+
+func appendEntry(dst []byte, e *Entry, pending bool) []byte {
 	verbatim := isVerbatim(e)
 	contentType := e.ContentType
 	if contentType == "" {
@@ -47,15 +49,17 @@ func Append(dst []byte, e *Entry) []byte {
 	dst = appendString(dst, source)
 	dst = append(dst, `,"type":`...)
 	dst = appendString(dst, e.Type)
-	if !e.Time.IsZero() {
+	if !e.Time.IsZero() && !(pending && e.Time.Equal(TimeOf(e.ID))) {
 		if t := e.Time.UTC(); inRange(t) {
 			dst = append(dst, `,"time":"`...)
 			dst = t.AppendFormat(dst, time.RFC3339Nano)
 			dst = append(dst, '"')
 		}
 	}
-	dst = append(dst, `,"datacontenttype":`...)
-	dst = appendString(dst, contentType)
+	if !pending || !verbatim || contentType != typeJSON {
+		dst = append(dst, `,"datacontenttype":`...)
+		dst = appendString(dst, contentType)
+	}
 	if len(e.Headers) > 0 {
 		dst = appendHeaders(dst, e.Headers)
 	}

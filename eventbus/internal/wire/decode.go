@@ -16,7 +16,8 @@ import "time"
 //     decoded bytes of "data_base64", or empty. Where the content type says that
 //     it is no JSON, a string in "data" stands for its text (CloudEvents JSON
 //     format, section 3.1).
-//   - Time is zero where "time" is not a timestamp of RFC 3339.
+//   - Where "time" is not a timestamp of RFC 3339, Time is that of an id that is a
+//     UUIDv7, and else zero.
 //   - A missing content type is filled in as Append does.
 //   - Attributes of the bus that have the wrong type, or are negative or
 //     greater than their field allows, count as missing. Their numbers may come
@@ -29,13 +30,16 @@ import "time"
 // nothing else.
 func Decode(raw []byte, newID func() string) Entry {
 	var e Entry
-	if decodeOwn(raw, &e) {
-		return e
+	if !decodeOwn(raw, &e) {
+		var ok bool
+		if e, ok = decodeAny(raw); !ok {
+			return Bare(raw, newID)
+		}
 	}
-	if e, ok := decodeAny(raw); ok {
-		return e
+	if e.Time.IsZero() {
+		e.Time = TimeOf(e.ID)
 	}
-	return Bare(raw, newID)
+	return e
 }
 
 // Bare makes an entry of a bare payload: Data is raw itself, not a copy, the id

@@ -9,8 +9,8 @@ import (
 	"unsafe"
 )
 
-// decodeOwn is the fast path of Decode. It reads exactly what Append writes:
-// the known attributes in their known order, strings without escapes, no white
+// decodeOwn is the fast path of Decode. It reads exactly what Append and
+// AppendPending write: the known attributes in their known order, strings without escapes, no white
 // space, data last. It returns false, without having touched e, for everything
 // else, and leaves the judgement to decodeAny.
 //
@@ -33,9 +33,12 @@ func decodeOwn(raw []byte, e *Entry) bool {
 	if c.skip(`,"time":"`) {
 		at = c.text()
 	}
-	c.want(`,"datacontenttype":"`)
-	contentType := c.text()
-	if c.failed || id.empty() || source.empty() || kind.empty() || contentType.empty() {
+	var contentType span
+	pending := !c.skip(`,"datacontenttype":"`)
+	if !pending {
+		contentType = c.text()
+	}
+	if c.failed || id.empty() || source.empty() || kind.empty() || !pending && contentType.empty() {
 		return false
 	}
 
@@ -62,6 +65,9 @@ func decodeOwn(raw []byte, e *Entry) bool {
 	if c.next(`,"`+attrData+`":`) && !isJSONType(textOf(raw[contentType.from:contentType.to])) {
 		return false // it is the text of a JSON string
 	}
+	if pending && !c.next(`,"`+attrData+`":`) {
+		return false // what its type is depends on the data
+	}
 	data := c.data()
 	if c.failed || attempt > math.MaxInt32 || deliveries > math.MaxInt32 {
 		return false
@@ -75,7 +81,9 @@ func decodeOwn(raw []byte, e *Entry) bool {
 	if !at.empty() {
 		e.Time = parseTime(cut(at))
 	}
-	e.ContentType = cut(contentType)
+	if e.ContentType = cut(contentType); pending {
+		e.ContentType = defaultContentType(data)
+	}
 	e.Data = data
 	if count > 0 {
 		e.Headers = splitHeaders(cut(headers), count)
