@@ -43,6 +43,9 @@ func TestScripts(t *testing.T) {
 			{"Replay", replaying()},
 			{"Discard", discarding()},
 			{"Expire", expiring()},
+			{"Delay", delaying()},
+			{"Transfer", transferring()},
+			{"Cancel", cancelling()},
 			{"Ring", ringing()},
 			{"Lease", leasing()},
 			{"Delete", deleting()},
@@ -248,7 +251,7 @@ func dump(t require.TestingT, rdb *redis.Client, ns string) map[string]string {
 	keys := rdb.Scan(ctx, 0, "*", 1000).Iterator()
 	for keys.Next(ctx) {
 		key := keys.Val()
-		if !strings.HasPrefix(key, ns+":") && !strings.HasPrefix(key, ns+"-") {
+		if !strings.Contains(key, ns+":") && !strings.Contains(key, ns+"-") {
 			continue
 		}
 		kind, err := rdb.Type(ctx, key).Result()

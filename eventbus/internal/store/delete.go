@@ -161,7 +161,7 @@ func (s *Store) unlinkGroup(ctx context.Context, topic, group, field, mark strin
 			return stands, err
 		}
 	}
-	keys := []string{k.Holders, k.Queue, k.Returns, k.Bell, k.Failures, k.Retry, k.Dead, k.Counts, k.DelayTimeout, k.DelayOrder}
+	keys := []string{k.Holders, k.Queue, k.Returns, k.Bell, k.Failures, k.Retry, k.Dead, k.Counts, k.Delayed, k.DelayOrder, k.DelayIndex, k.Unreadable}
 	return s.unlink(ctx, k.Config, field, mark, keys, groupField(group), removingField(group))
 }
 

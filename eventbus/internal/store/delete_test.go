@@ -34,7 +34,7 @@ func (b *bed) fill() {
 	b.fail(store.Retry, "r")
 	b.send("held", "waits")
 	b.claimed(1)
-	require.NoError(b, b.rdb.ZAdd(b.Context(), b.keys.DelayTimeout, redis.Z{Score: 1, Member: "delayed"}).Err())
+	require.NoError(b, b.rdb.ZAdd(b.Context(), b.keys.Delayed, redis.Z{Score: 1, Member: "delayed"}).Err())
 	require.NoError(b, b.rdb.LPush(b.Context(), b.keys.DelayOrder, "delayed").Err())
 }
 

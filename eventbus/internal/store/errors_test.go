@@ -86,7 +86,7 @@ func TestKeysOfATopicShareItsSlot(t *testing.T) {
 		k := keyspace("ns").group(topic, WireRaw, Group{Name: "g"})
 		for _, key := range []string{
 			k.Config, k.Queue, k.Returns, k.Bell, k.Holders, k.Failures, k.Retry, k.Dead, k.Counts,
-			k.DelayTimeout, k.DelayOrder, k.DelayChannel, k.Inflight("c"), keyspace("ns").topicWake(topic, "c"),
+			k.Delayed, k.DelayOrder, k.DelayChannel, k.Inflight("c"), keyspace("ns").topicWake(topic, "c"),
 		} {
 			require.Equal(t, slot(topic), slot(key), key)
 		}

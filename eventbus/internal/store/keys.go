@@ -53,9 +53,11 @@ type Keys struct {
 	Dead     string
 	Counts   string // totals since the group was made
 
-	DelayTimeout string // Redisson's three, for delayed events
+	Delayed      string // Redisson's three, for delayed events
 	DelayOrder   string
 	DelayChannel string
+	DelayIndex   string // hash that finds them by the events' ids; see delayed.go
+	Unreadable   string // list of members of Delayed that are none of Redisson's
 
 	inflight string
 }
@@ -92,9 +94,11 @@ func (ns keyspace) group(topic string, wire Wire, g Group) Keys {
 		Retry:        ns.topic(topic, "retry:"+g.Name),
 		Dead:         ns.topic(topic, "dead:"+g.Name),
 		Counts:       ns.topic(topic, "counts:"+g.Name),
-		DelayTimeout: redisson("redisson_delay_queue_timeout", queue),
+		Delayed:      redisson("redisson_delay_queue_timeout", queue),
 		DelayOrder:   redisson("redisson_delay_queue", queue),
 		DelayChannel: redisson("redisson_delay_queue_channel", queue),
+		DelayIndex:   ns.topic(topic, "delayed:"+g.Name),
+		Unreadable:   ns.topic(topic, "unreadable:"+g.Name),
 		inflight:     ns.topic(topic, "inflight:"+g.Name+":"),
 	}
 }

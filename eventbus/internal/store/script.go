@@ -5,20 +5,24 @@ import (
 	"embed"
 	"io/fs"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-//go:embed scripts/*.lua
+//go:embed scripts/*.lua scripts/lib/*.lua
 var scriptFiles embed.FS
 
 // script is a script's text and its digest, by which a server knows it.
 type script struct{ text, digest string }
 
-// scripts maps the name of a file in scripts/ without its ending to its script.
+// scripts maps the name of a file in scripts/ without its ending to its script. A
+// line "-- include NAME" in it stands for the text of lib/NAME.lua.
 type scripts map[string]script
+
+var include = regexp.MustCompile(`(?m)^-- include (\w+)\n`)
 
 func loadScripts() scripts {
 	all := scripts{}
@@ -31,7 +35,14 @@ func loadScripts() scripts {
 		if err != nil {
 			panic(err) // the file is embedded
 		}
-		all[strings.TrimSuffix(path.Base(name), ".lua")] = script{text: string(text), digest: redis.NewScript(string(text)).Hash()}
+		whole := include.ReplaceAllStringFunc(string(text), func(line string) string {
+			part, err := scriptFiles.ReadFile("scripts/lib/" + include.FindStringSubmatch(line)[1] + ".lua")
+			if err != nil {
+				panic(err) // likewise
+			}
+			return string(part)
+		})
+		all[strings.TrimSuffix(path.Base(name), ".lua")] = script{text: whole, digest: redis.NewScript(whole).Hash()}
 	}
 	return all
 }

@@ -16,7 +16,7 @@ var ErrStale = fmt.Errorf("send: %w", errs.Conflict)
 func (s *Store) Send(ctx context.Context, t *Topic, entries [][]byte) error {
 	doing := fmt.Sprintf("send to topic %q", t.Name)
 	if len(t.Groups) == 0 {
-		return fmt.Errorf("%s: %w; add one, or nobody would ever get the event", doing, errs.NoGroup)
+		return noGroup(doing)
 	}
 	keys := make([]string, 1, 1+3*len(t.Groups))
 	keys[0] = s.ns.config(t.Name)
@@ -30,6 +30,15 @@ func (s *Store) Send(ctx context.Context, t *Topic, entries [][]byte) error {
 		args = append(args, e)
 	}
 	reply, err := s.eval(ctx, "send", keys, args...).Int64Slice()
+	return sent(doing, t, reply, err)
+}
+
+func noGroup(doing string) error {
+	return fmt.Errorf("%s: %w; add one, or nobody would ever get the event", doing, errs.NoGroup)
+}
+
+// sent reads the reply to a send: a status, and what it is about.
+func sent(doing string, t *Topic, reply []int64, err error) error {
 	if err != nil {
 		if mayHaveRun(err) {
 			doing += ": no reply came, and the events may have been sent"
@@ -47,6 +56,9 @@ func (s *Store) Send(ctx context.Context, t *Topic, entries [][]byte) error {
 		return fmt.Errorf("%s: %w", doing, errs.TopicDisabled)
 	case -4:
 		return fmt.Errorf("%s: %w: %d of at most %d events wait in group %q", doing, errs.TopicFull,
+			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name)
+	case -6:
+		return fmt.Errorf("%s: %w: %d of at most %d delayed events are pending in group %q", doing, errs.TopicFull,
 			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name)
 	default:
 		return ErrStale

@@ -40,7 +40,7 @@ func (s *Store) Figures(ctx context.Context, k *Keys) (Figures, error) {
 		if k.Shared() {
 			returned = p.LLen(call, k.Returns)
 		}
-		retry, dead, delayed = p.ZCard(call, k.Retry), p.ZCard(call, k.Dead), p.ZCard(call, k.DelayTimeout)
+		retry, dead, delayed = p.ZCard(call, k.Retry), p.ZCard(call, k.Dead), p.ZCard(call, k.Delayed)
 		oldest = p.LIndex(call, k.Queue, -1)
 		totals = p.HGetAll(call, k.Counts)
 		for i, consumer := range holders {

@@ -45,7 +45,11 @@ type Topic struct {
 	DeadLimit   int64         // 0: no limit
 	DeadAge     time.Duration // 0: no limit
 	Created     time.Time
-	Groups      []Group // by name
+	// RedissonOrderList keeps Redisson's list of delayed events.
+	RedissonOrderList bool
+	// RedissonOldClients writes members that Redisson before 3.21.1 reads too.
+	RedissonOldClients bool
+	Groups             []Group // by name
 	// Handlers holds the settings of handlers that were changed at run time, as
 	// JSON, by group and handler.
 	Handlers map[string]map[string]string
@@ -70,6 +74,8 @@ const (
 	FieldConcurrency = "concurrency"
 	FieldDeadLimit   = "dead_limit"
 	FieldDeadAge     = "dead_age_ms"
+	FieldOrderList   = "redisson_order_list"
+	FieldOldClients  = "redisson_old_clients"
 )
 
 // Keys names the keys of a topic and group.
@@ -88,6 +94,7 @@ func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 		FieldEnabled, flag(t.Enabled), FieldDelivery, string(t.Delivery), FieldWire, string(t.Wire),
 		FieldMaxWaiting, t.MaxWaiting, FieldConcurrency, t.Concurrency,
 		FieldDeadLimit, t.DeadLimit, FieldDeadAge, t.DeadAge.Milliseconds(),
+		FieldOrderList, flag(t.RedissonOrderList), FieldOldClients, flag(t.RedissonOldClients),
 	}
 	for _, g := range t.Groups {
 		fields = append(fields, groupField(g.Name), g.QueueKey)
@@ -191,7 +198,10 @@ func parseTopic(name string, fields map[string]string) *Topic {
 		DeadLimit:   number(FieldDeadLimit),
 		DeadAge:     time.Duration(min(max(number(FieldDeadAge), 0), math.MaxInt64/int64(time.Millisecond))) * time.Millisecond,
 		Created:     time.UnixMilli(number("created")).UTC(),
-		Handlers:    map[string]map[string]string{},
+
+		RedissonOrderList:  fields[FieldOrderList] == "1",
+		RedissonOldClients: fields[FieldOldClients] == "1",
+		Handlers:           map[string]map[string]string{},
 	}
 	for field, value := range fields {
 		parts := strings.Split(field, "|")

@@ -78,6 +78,22 @@ func moves() []move {
 			_, _, _, err := b.store.MoveDue(ctx, &b.keys)
 			return err
 		}},
+		{"delay", func(k *store.Keys) []string {
+			return []string{k.Config, k.Queue, k.Bell, k.Delayed, k.DelayIndex, k.DelayOrder}
+		}, func(ctx context.Context, b *bed) error {
+			_, err := b.store.SendDelayed(ctx, b.topic, []store.Delayed{later("new", time.Hour), later("now", 0)})
+			return err
+		}},
+		{"transfer", func(k *store.Keys) []string {
+			return []string{k.Config, k.Queue, k.Bell, k.Delayed, k.DelayIndex, k.DelayOrder, k.Unreadable}
+		}, func(ctx context.Context, b *bed) error {
+			_, err := b.store.Transfer(ctx, &b.keys, store.AtLeastOnce)
+			return err
+		}},
+		{"cancel", func(k *store.Keys) []string { return []string{k.Delayed, k.DelayIndex, k.DelayOrder} }, func(ctx context.Context, b *bed) error {
+			_, err := b.store.Cancel(ctx, b.topic, "l1")
+			return err
+		}},
 		{"replay", func(k *store.Keys) []string {
 			return []string{k.Config, k.Retry, k.Dead, k.Failures, k.Returns, k.Bell}
 		}, func(ctx context.Context, b *bed) error {
@@ -117,6 +133,10 @@ func (b *bed) stock() {
 	b.send("f1", "f2", "f3", "w1", "w2")
 	b.claimed(3)
 	b.returns("back")
+	b.delay(later("l1", time.Hour), later("l2", time.Hour))
+	b.put(1, "junk", b.zset(b.keys.Delayed)[1]) // l2 is due
+	require.NoError(b, b.rdb.RPush(b.Context(), b.keys.DelayOrder, "gone").Err())
+	require.NoError(b, b.rdb.RPush(b.Context(), b.keys.Unreadable, "older junk").Err())
 	require.NoError(b, b.rdb.SAdd(b.Context(), b.keys.Holders, "idle").Err())
 	var err error
 	b.stocked, err = b.store.ReadFailures(b.Context(), &b.keys, []string{"d1", "r1", "d2"})

@@ -1,0 +1,271 @@
+package store
+
+import (
+	"context"
+	"crypto/sha1" //nolint:gosec // spreads ids evenly; nothing is kept secret by it
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+)
+
+// # Delayed events
+//
+// They lie where Redisson's RDelayedQueue keeps them, so that a Java service and
+// the bus share one delayed queue without either knowing:
+//
+//	Delayed        zset of members, scored by due time
+//	DelayOrder     list of the same members in the order of sending, for Java's
+//	               size, readAll, contains and remove; written where a topic wants it
+//	DelayChannel   due time of a member that has become the head
+//
+// A member's id bytes mean nothing to Redisson. Six of the eight (five of seven, where
+// older clients share the queue) are a counter of the topic's, so that events of one
+// millisecond keep their order, and two are the slot of the index. The index is a hash of slots that are rows of records: six
+// more bytes of the event's key (a digest of its id), the counter, the due time. So
+// an event is found by its id, and a record by its member, also where the payload
+// does not tell the id; and a record costs 25 bytes where a field of its own would
+// cost 75.
+//
+// What it survives:
+//
+//   - Java moves a member out: its record stays, and finds nothing. It goes when
+//     its slot grows, or when the delayed set is found empty.
+//   - A member is none of Redisson's: it is moved to a list of its own, in the same
+//     call as the others, which it does not stop.
+//   - The counter is lost: a member that is there already gets the next number.
+
+// MaxDelay is how far off an event may be due.
+const MaxDelay = 10 * 365 * 24 * time.Hour
+
+// Due is when an event is to be handed out; the zero value is at once.
+type Due struct {
+	After time.Duration // from the moment in which Redis takes it
+	At    time.Time     // by Redis's clock
+}
+
+// Now tells that the event is not delayed.
+func (d Due) Now() bool { return d.After <= 0 && d.At.IsZero() }
+
+// text is what the script reads, in whole milliseconds, rounded up.
+func (d Due) text() string {
+	switch {
+	case d.Now():
+		return ""
+	case d.At.IsZero():
+		ms := d.After.Milliseconds()
+		if d.After > time.Duration(ms)*time.Millisecond {
+			ms++
+		}
+		return "+" + strconv.FormatInt(ms, 10)
+	}
+	return "@" + strconv.FormatInt(d.At.Add(time.Millisecond-1).UnixMilli(), 10)
+}
+
+// Delayed is one event of a SendDelayed.
+type Delayed struct {
+	ID    string
+	Due   Due
+	Entry []byte
+}
+
+// tooFar is the status of the script where an event is due after MaxDelay.
+const tooFar = -5
+
+// Forms of a member, which are the number of bytes in its id and its first byte:
+// Redisson from 3.21.1 on writes the first and reads both; older ones read only the
+// second, whose first eight bytes they take for a number.
+const (
+	memberForm       = 8
+	memberFormForAll = 7
+)
+
+// delayKey is an event's key in the index: slot and the record's first bytes.
+func delayKey(id string) []byte {
+	sum := sha1.Sum([]byte(id)) //nolint:gosec // as above
+	return sum[:8]
+}
+
+// SendDelayed puts each event into the delayed set of every group of the topic, or,
+// where it is due already, into its queue: all or none. unheard names a channel on
+// which this user may not announce what is due, "" where there is none: then the
+// events are late by up to a sweep.
+func (s *Store) SendDelayed(ctx context.Context, t *Topic, events []Delayed) (unheard string, err error) {
+	doing := fmt.Sprintf("send to topic %q", t.Name)
+	if len(t.Groups) == 0 {
+		return "", noGroup(doing)
+	}
+	keys := make([]string, 1, 1+6*len(t.Groups))
+	keys[0] = s.ns.config(t.Name)
+	args := make([]any, 5, 5+len(t.Groups)+3*len(events))
+	args[0], args[1], args[2] = t.Revision, flag(t.Delivery == AtLeastOnce), flag(t.RedissonOrderList)
+	args[3], args[4] = MaxDelay.Milliseconds(), memberForm
+	if t.RedissonOldClients {
+		args[4] = memberFormForAll
+	}
+	for _, g := range t.Groups {
+		k := s.Keys(t, g)
+		keys = append(keys, k.Queue, k.Bell, k.Counts, k.Delayed, k.DelayIndex, k.DelayOrder)
+		args = append(args, k.DelayChannel)
+	}
+	for _, e := range events {
+		args = append(args, e.Due.text(), delayKey(e.ID), e.Entry)
+	}
+	reply, err := s.eval(ctx, "delay", keys, args...).Int64Slice()
+	if err == nil && reply[0] == tooFar {
+		now := time.UnixMilli(reply[2]).UTC()
+		return "", fmt.Errorf("%s: %w", doing, errs.Invalid("DueAt", events[reply[1]-1].Due.At, "it is more than ten years from now, %s by Redis's clock", now.Format(time.RFC3339)))
+	}
+	if err := sent(doing, t, reply, err); err != nil {
+		return "", err
+	}
+	if reply[2] > 0 {
+		k := s.Keys(t, t.Groups[reply[1]-1])
+		unheard = k.DelayChannel
+	}
+	return unheard, nil
+}
+
+const (
+	maxTransfer      = 500
+	maxTransferBytes = 1 << 20
+)
+
+// Transferred is what a Transfer did.
+type Transferred struct {
+	Moved      int64
+	Unreadable int64         // members that were set aside
+	Next       time.Duration // until the next is due, by Redis's clock; below 0: there is none
+}
+
+// Transfer moves delayed events that are due into the queue, a bounded number.
+func (s *Store) Transfer(ctx context.Context, k *Keys, delivery Delivery) (Transferred, error) {
+	keys := []string{k.Config, k.Queue, k.Bell, k.Delayed, k.DelayIndex, k.DelayOrder, k.Unreadable, k.Counts}
+	// Whoever takes from the left gets what is due in order if it comes from the right,
+	// which is what Redisson does.
+	push := "LPUSH"
+	if delivery == AtMostOnce {
+		push = "RPUSH"
+	}
+	reply, err := s.eval(ctx, "transfer", keys, groupField(k.Group), maxTransfer, maxTransferBytes, push, flag(delivery == AtLeastOnce)).Int64Slice()
+	if err != nil {
+		return Transferred{}, wrap(fmt.Sprintf("move due events of topic %q, group %q", k.Topic, k.Group), err)
+	}
+	return Transferred{Moved: reply[0], Unreadable: reply[2], Next: time.Duration(reply[1]) * time.Microsecond}, nil
+}
+
+// What Heads says of a topic without delayed events, and of one whose delayed set
+// cannot be read.
+const (
+	HeadNone time.Duration = -1 * time.Microsecond
+	HeadBad  time.Duration = -2 * time.Microsecond
+)
+
+// Heads tells for each topic the time until its next delayed event is due, by
+// Redis's clock: 0 when it is, HeadNone, HeadBad.
+func (s *Store) Heads(ctx context.Context, topics []*Keys) ([]time.Duration, error) {
+	most := 500
+	if s.spread {
+		most = 1
+	}
+	heads := make([]time.Duration, 0, len(topics))
+	for len(topics) > 0 {
+		part := topics[:min(most, len(topics))]
+		topics = topics[len(part):]
+		keys := make([]string, len(part))
+		for i, k := range part {
+			keys[i] = k.Delayed
+		}
+		reply, err := s.eval(ctx, "heads", keys).Int64Slice()
+		if err != nil {
+			return nil, wrap("look when delayed events are due", err)
+		}
+		for _, us := range reply {
+			heads = append(heads, time.Duration(us)*time.Microsecond)
+		}
+	}
+	return heads, nil
+}
+
+// Cancel removes the delayed events of one id and returns the groups in which any
+// was pending.
+func (s *Store) Cancel(ctx context.Context, t *Topic, id string) (groups []string, err error) {
+	if len(t.Groups) == 0 {
+		return nil, nil
+	}
+	var keys []string
+	for _, g := range t.Groups {
+		k := s.Keys(t, g)
+		keys = append(keys, k.Delayed, k.DelayIndex, k.DelayOrder)
+	}
+	reply, err := s.eval(ctx, "cancel", keys, delayKey(id)).Int64Slice()
+	if err != nil {
+		return nil, wrap(fmt.Sprintf("cancel event %q of topic %q", id, t.Name), err)
+	}
+	for i, n := range reply {
+		if n > 0 {
+			groups = append(groups, t.Groups[i].Name)
+		}
+	}
+	return groups, nil
+}
+
+// Pending is one delayed event as it is listed.
+type Pending struct {
+	Due   time.Time
+	Size  int    // bytes of the member
+	Head  []byte // the member's first bytes, at most pendingHead
+	score string
+}
+
+const (
+	pendingHead = 2048
+	cursorHead  = 17 // bytes of a member by which the next page finds its place
+)
+
+// Cursor is where the page after this event begins.
+func (p *Pending) Cursor() string {
+	return p.score + "-" + hex.EncodeToString(p.Head[:min(cursorHead, len(p.Head))])
+}
+
+// Pending lists up to most delayed events in the order in which they are due, from
+// a cursor on, "" for the start.
+func (s *Store) Pending(ctx context.Context, k *Keys, cursor string, most int) ([]Pending, error) {
+	score, text, ok := strings.Cut(cursor, "-")
+	head, err := hex.DecodeString(text)
+	_, notNumber := strconv.ParseFloat(score, 64)
+	if cursor != "" && (!ok || err != nil || notNumber != nil) {
+		return nil, errs.Invalid("cursor", cursor, "it is not one that a list has returned")
+	}
+	reply, err := s.eval(ctx, "pending", []string{k.Delayed}, score, head, most, pendingHead).Slice()
+	if err != nil {
+		return nil, wrap(fmt.Sprintf("list delayed events of topic %q, group %q", k.Topic, k.Group), err)
+	}
+	events := make([]Pending, 0, len(reply)/3)
+	for i := 0; i+2 < len(reply); i += 3 {
+		p := Pending{score: reply[i].(string), Size: int(reply[i+1].(int64)), Head: []byte(reply[i+2].(string))}
+		due, _ := strconv.ParseFloat(p.score, 64)
+		p.Due = time.UnixMilli(int64(min(max(due, 0), 1e17))).UTC()
+		events = append(events, p)
+	}
+	return events, nil
+}
+
+// Unreadable returns how many members were set aside that are none of Redisson's,
+// and the first of them, up to most.
+func (s *Store) Unreadable(ctx context.Context, k *Keys, most int) (total int64, members [][]byte, err error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	doing := fmt.Sprintf("list unreadable delayed events of topic %q, group %q", k.Topic, k.Group)
+	if total, err = s.rdb.LLen(ctx, k.Unreadable).Result(); err != nil || total == 0 {
+		return 0, nil, wrap(doing, err)
+	}
+	texts, err := s.rdb.LRange(ctx, k.Unreadable, 0, int64(most)-1).Result()
+	for _, text := range texts {
+		members = append(members, []byte(text))
+	}
+	return total, members, wrap(doing, err)
+}

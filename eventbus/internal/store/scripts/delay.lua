@@ -1,0 +1,96 @@
+-- Puts events into the delayed set of every group of a topic, or into its queue
+-- where they are due already: all of them or none.
+-- KEYS 1 config, then for each group: queue, bell, counts, delayed set, index, order list
+-- ARGV 1 revision under which the sender has read the groups
+--      2 '1' to ring the bells
+--      3 '1' to keep the order lists
+--      4 most ms that an event may be delayed
+--      5 form of the members: 8, or 7 for one that older Redissons read too
+--      then for each group: channel
+--      then for each event: when it is due ('' now, '+' and ms from now, '@' and
+--      epoch ms), key (8 bytes), entry
+-- Returns {status, which, number}: 1 sent (number: channels that this user may not
+-- publish on, which: the last such group), 0 no topic, -1 being deleted, -2 settings
+-- have changed, -3 disabled, -4 full (which: number of the group, number: how many
+-- wait), -5 too far off (which: number of the event, number: epoch ms now), -6 as -4
+-- for the delayed set.
+-- include numbers
+-- include index
+local c = redis.call('HMGET', KEYS[1], 'rev', 'enabled', 'max_waiting', 'deleting')
+if not c[1] then return {0} end
+if c[4] then return {-1} end
+if c[2] ~= '1' then return {-3} end
+if c[1] ~= ARGV[1] then return {-2} end
+
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local groups = (#KEYS - 1) / 6
+local first, form = 6 + groups, tonumber(ARGV[5])
+local due, soonest, delayed, direct = {}, math.huge, 0, 0
+for i = first, #ARGV, 3 do
+  local at = tonumber(string.sub(ARGV[i], 2)) or 0
+  -- a millisecond that has begun is rounded up, so that nothing comes early
+  if string.sub(ARGV[i], 1, 1) == '+' then at = t[1] * 1000 + math.ceil(t[2] / 1000) + at end
+  if at - now > tonumber(ARGV[4]) then return {-5, (i - first) / 3 + 1, now} end
+  if at > now then
+    due[i] = at
+    soonest = math.min(soonest, at)
+    delayed = delayed + 1
+  else
+    direct = direct + 1
+  end
+end
+
+local most = tonumber(c[3] or 0)
+local heads = {}
+for g = 2, #KEYS, 6 do
+  local waiting = redis.call('LLEN', KEYS[g])
+  if most > 0 and direct > 0 and waiting + direct > most then return {-4, (g + 4) / 6, waiting} end
+  local pending = redis.call('ZCARD', KEYS[g + 3])
+  if most > 0 and delayed > 0 and pending + delayed > most then return {-6, (g + 4) / 6, pending} end
+  -- all keys are read before the first of them is written
+  redis.call('LLEN', KEYS[g + 1])
+  redis.call('HLEN', KEYS[g + 4])
+  redis.call('LLEN', KEYS[g + 5])
+  heads[g] = tonumber(redis.call('ZRANGE', KEYS[g + 3], 0, 0, 'WITHSCORES')[2]) or math.huge
+end
+
+local order = 0
+if delayed > 0 then order = redis.call('HINCRBY', KEYS[1], 'delayed', delayed) - delayed end
+local out = {1, 0, 0}
+for g = 2, #KEYS, 6 do
+  if soonest < heads[g] then
+    local told = redis.pcall('PUBLISH', ARGV[5 + (g + 4) / 6], string.format('%.0f', soonest))
+    if type(told) == 'table' then out = {1, (g + 4) / 6, out[3] + 1} end
+  end
+  local at = order
+  for i = first, #ARGV, 3 do
+    if not due[i] then
+      redis.call('LPUSH', KEYS[g], ARGV[i + 2])
+    else
+      local field, n, member = string.sub(ARGV[i + 1], 1, 2), at, nil
+      at = at + 1
+      repeat -- a member that is there already would only be given another time
+        n = n + 1
+        member = string.char(form) .. big(n, form - 2) .. field .. string.reverse(big(#ARGV[i + 2], 8)) .. ARGV[i + 2]
+        local added = redis.call('ZADD', KEYS[g + 3], 'NX', due[i], member)
+        if added == 0 then n = redis.call('HINCRBY', KEYS[1], 'delayed', 1) - 1 end
+      until added == 1
+      local slot = redis.call('HGET', KEYS[g + 4], field) or ''
+      if #slot > 0 and #slot % (16 * RECORD) == 0 then
+        -- what others have moved out, who do not know of the index: all that was
+        -- due before the head
+        for r = #slot - RECORD + 1, 1, -RECORD do
+          if number(string.sub(slot, r + DUE - 1, r + RECORD - 1)) < heads[g] then slot = without(slot, r) end
+        end
+      end
+      store(KEYS[g + 4], field, slot .. string.sub(ARGV[i + 1], 3, 8) .. big(n, 6) .. big(due[i], 6))
+      if ARGV[3] == '1' then redis.call('RPUSH', KEYS[g + 5], member) end
+    end
+  end
+  if direct > 0 and ARGV[2] == '1' and redis.call('LLEN', KEYS[g + 1]) == 0 then
+    redis.call('LPUSH', KEYS[g + 1], '1')
+  end
+  redis.pcall('HINCRBY', KEYS[g + 2], 'sent', delayed + direct)
+end
+return out
