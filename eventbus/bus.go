@@ -18,6 +18,7 @@ import (
 	"github.com/seed4933/eventbus/eventbus/internal/name"
 	"github.com/seed4933/eventbus/eventbus/internal/send"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/eventbus/internal/told"
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
 )
 
@@ -62,8 +63,16 @@ func New(rdb redis.UniversalClient, cfg Config) (*Bus, error) {
 	}
 	b := &Bus{cfg: cfg, store: s, link: link.New(cfg.Logger)}
 	b.sender = send.New(s, b.creator())
+	var unheard told.Errors[string]
+	b.sender.Unheard = func(topic, channel string) {
+		if unheard.First(topic, errUnheard) {
+			cfg.Logger.Error("delayed events were sent, and may come some seconds late", "topic", topic, "channel", channel, "allow", store.DelayChannels, "err", errUnheard)
+		}
+	}
 	return b, nil
 }
+
+var errUnheard = errors.New("the server's ACL refuses this user the channel on which their time is announced")
 
 // Handle registers a handler for a topic, under an id that is unique in the
 // topic and the bus's group. The handlers of a topic run for each event one

@@ -28,8 +28,8 @@ var (
 	ErrTopicExists = errs.TopicExists
 	// ErrTopicDisabled says that the topic is switched off. Nothing was sent.
 	ErrTopicDisabled = errs.TopicDisabled
-	// ErrTopicFull says that TopicConfig.MaxWaiting events wait in a group
-	// already. Nothing was sent, to no group.
+	// ErrTopicFull says that TopicConfig.MaxWaiting events wait, or are delayed, in a
+	// group already. Nothing was sent, to no group.
 	ErrTopicFull = errs.TopicFull
 	// ErrTopicDeleting says that a deletion of the topic was begun and has not
 	// been completed: run it again.
@@ -55,6 +55,10 @@ var (
 	ErrNoHandler = errs.NoHandler
 	// ErrFailureNotFound says that there is no failure of that id (any more).
 	ErrFailureNotFound = errs.FailureNotFound
+
+	// ErrNotDelayed says that no delayed event of that id waits: it was handed out
+	// or cancelled, or it was never delayed.
+	ErrNotDelayed = errs.NotDelayed
 
 	// ErrClosed says that the bus was closed.
 	ErrClosed = errs.Closed

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
 	"github.com/seed4933/eventbus/eventbus/internal/name"
+	"github.com/seed4933/eventbus/eventbus/internal/store"
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
 )
 
@@ -37,7 +38,16 @@ type Message struct {
 	// Headers are CloudEvents extension attributes: names of a to z and 0 to 9,
 	// at most 20 characters, none that the bus or CloudEvents itself uses.
 	Headers map[string]string
+	// Delay is how long after Redis has taken it the event is handed out, in whole
+	// milliseconds, rounded up; at most MaxDelay. 0 and less is at once.
+	Delay time.Duration
+	// DueAt is when the event is handed out, by Redis's clock; at most MaxDelay from
+	// now. A time in the past is at once, the zero time leaves it to Delay.
+	DueAt time.Time
 }
+
+// MaxDelay is how far off an event may be due: ten years.
+const MaxDelay = store.MaxDelay
 
 // SendOption changes one Send.
 type SendOption func(*Message)
@@ -55,6 +65,12 @@ func WithHeader(name, value string) SendOption {
 		m.Headers[name] = value
 	}
 }
+
+// WithDelay hands the event out d later. See Message.Delay.
+func WithDelay(d time.Duration) SendOption { return func(m *Message) { m.Delay = d } }
+
+// WithDueAt hands the event out at a time. See Message.DueAt.
+func WithDueAt(t time.Time) SendOption { return func(m *Message) { m.DueAt = t } }
 
 // Send sends one event to every group of the topic, and returns its id. When it
 // returns nil, the event is in Redis, for every group: with delivery
@@ -95,6 +111,7 @@ func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (
 	}
 	ids = make([]string, len(messages))
 	entries := make([]wire.Entry, len(messages))
+	var due []store.Due // nil while all are due at once
 	now, total := time.Now().UTC(), 0
 	for i, m := range messages {
 		entries[i], err = b.entry(topic, m, now)
@@ -106,6 +123,12 @@ func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (
 		}
 		ids[i] = entries[i].ID
 		total += len(entries[i].Data)
+		if d := (store.Due{After: m.Delay, At: m.DueAt}); !d.Now() {
+			if due == nil {
+				due = make([]store.Due, len(messages))
+			}
+			due[i] = d
+		}
 	}
 	if total > MaxPayloadLimit {
 		return nil, doing(tooLarge(total, MaxPayloadLimit, "the batch's payloads have", "send several batches"))
@@ -113,7 +136,7 @@ func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (
 	if err := b.ready(ctx); err != nil {
 		return nil, doing(err)
 	}
-	if err := b.sender.Send(ctx, topic, entries); err != nil {
+	if err := b.sender.SendDelayed(ctx, topic, entries, due); err != nil {
 		return nil, err
 	}
 	return ids, nil
@@ -145,8 +168,25 @@ func (b *Bus) entry(topic string, m Message, now time.Time) (wire.Entry, error) 
 	}
 	if e.ID == "" {
 		e.ID = newID()
+		if m.Delay > 0 || !m.DueAt.IsZero() {
+			e.Time = wire.TimeOf(e.ID) // which pending entries need not repeat
+		}
 	}
-	return e, errors.Join(checkID(e.ID), checkContentType(e.ContentType), wire.CheckHeaders(m.Headers))
+	return e, errors.Join(checkID(e.ID), checkContentType(e.ContentType), wire.CheckHeaders(m.Headers), checkDue(m, now))
+}
+
+// checkDue refuses what lies far off by this process's clock. By Redis's, that which
+// is near the limit may be refused too.
+func checkDue(m Message, now time.Time) error {
+	switch {
+	case m.Delay != 0 && !m.DueAt.IsZero():
+		return errs.Invalid("DueAt", m.DueAt, "Delay is set too; set one of them")
+	case m.Delay > MaxDelay:
+		return errs.Invalid("Delay", m.Delay, "at most %v, ten years, are right", MaxDelay)
+	case m.DueAt.Sub(now) > MaxDelay+24*time.Hour:
+		return errs.Invalid("DueAt", m.DueAt, "it is more than ten years from now")
+	}
+	return nil
 }
 
 func marshalError(err error) error {

@@ -21,9 +21,13 @@ type Stats struct {
 	Delayed  int64
 	Retrying int64
 	Dead     int64
-	// OldestAge is how long the event has waited that was sent first of those in
-	// the queue, by its sender's clock; 0 when none waits or its time is not known.
+	// OldestAge is how long ago the event was sent that is handed out next, by its
+	// sender's clock and with its delay; 0 when none waits or its time is not known.
 	OldestAge time.Duration
+	// NextDue is when the next delayed event is due, by Redis's clock; zero when none is.
+	NextDue time.Time
+	// Unreadable is how many delayed events were set aside: see Delayed.Unreadable.
+	Unreadable int64
 	// Totals since the group was made. A rate is the difference of two readings.
 	Sent      int64 // events put into the queue by Send
 	Done      int64 // events that all their handlers have handled
@@ -76,7 +80,7 @@ func statsOf(t *store.Topic, k *store.Keys, f store.Figures) Stats {
 		Waiting: f.Waiting, InFlight: f.InFlight, Delayed: f.Delayed, Retrying: f.Retry, Dead: f.Dead,
 		Sent: f.Totals["sent"], Done: f.Totals["done"], Failed: f.Totals["retry"] + f.Totals["dead"], PutOff: f.Totals["later"], Died: f.Totals["dead"],
 		Replayed: f.Totals["replayed"], Discarded: f.Totals["discarded"], Dropped: f.Totals["dropped"],
-		ReadAt: f.Now,
+		ReadAt: f.Now, NextDue: f.NextDue, Unreadable: f.Unreadable,
 	}
 	if f.Oldest != nil && t.Wire == store.WireCloudEvents {
 		if e := wire.Decode(f.Oldest, newID); !e.Time.IsZero() {

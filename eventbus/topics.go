@@ -50,7 +50,7 @@ type TopicConfig struct {
 	// in the queue would be read wrong under another one.
 	Wire Wire
 	// MaxWaiting is how many events may wait in a group before sending fails with
-	// ErrTopicFull. Defaults to no limit.
+	// ErrTopicFull. As many may be delayed there besides. Defaults to no limit.
 	MaxWaiting int64
 	// Concurrency is how many of the topic's events one process handles at once.
 	// Defaults to no limit but the pool's.
@@ -64,6 +64,15 @@ type TopicConfig struct {
 	// to the bus's own group. More can join at any time, and get what is sent
 	// from then on.
 	Groups []GroupConfig
+	// RedissonOrderList also writes the list in which Redisson keeps delayed events in
+	// the order of sending. It is needed only where Java calls size, readAll, contains
+	// or remove of an RDelayedQueue, and holds what is delayed from then on. It costs
+	// the memory of the events once more. Java must not mind that what was delivered
+	// counts as long as something sent before it is delayed.
+	RedissonOrderList bool
+	// RedissonOldClients writes delayed events so that Redisson before 3.21.1 reads
+	// them, too. Later ones read either.
+	RedissonOldClients bool
 	// Disabled makes the topic switched off.
 	Disabled bool
 }
@@ -96,6 +105,9 @@ type TopicUpdate struct {
 	Concurrency *int
 	DeadLimit   *int64
 	DeadAge     *time.Duration
+
+	RedissonOrderList  *bool
+	RedissonOldClients *bool
 	// IfRevision demands that the topic is at this revision; 0 demands nothing.
 	IfRevision int64
 }
@@ -123,6 +135,7 @@ func (t *Topics) Create(ctx context.Context, topic string, cfg TopicConfig) erro
 	s := &store.Topic{
 		Name: topic, Enabled: !cfg.Disabled, Delivery: store.Delivery(cfg.Delivery), Wire: store.Wire(cfg.Wire), MaxWaiting: cfg.MaxWaiting,
 		Concurrency: cfg.Concurrency, DeadLimit: cfg.DeadLimit, DeadAge: cfg.DeadAge,
+		RedissonOrderList: cfg.RedissonOrderList, RedissonOldClients: cfg.RedissonOldClients,
 	}
 	for _, g := range cfg.Groups {
 		s.Groups = append(s.Groups, store.Group(g))
@@ -141,6 +154,7 @@ func (t *Topics) Get(ctx context.Context, topic string) (Topic, error) {
 		TopicConfig: TopicConfig{
 			Delivery: Delivery(s.Delivery), Wire: Wire(s.Wire), MaxWaiting: s.MaxWaiting, Concurrency: s.Concurrency,
 			DeadLimit: s.DeadLimit, DeadAge: s.DeadAge, Disabled: !s.Enabled,
+			RedissonOrderList: s.RedissonOrderList, RedissonOldClients: s.RedissonOldClients,
 		},
 	}
 	unlimited(&got.DeadLimit)
@@ -194,7 +208,18 @@ func (t *Topics) Update(ctx context.Context, topic string, u TopicUpdate) (revis
 	set(u.Concurrency != nil, store.FieldConcurrency, strconv.Itoa(cfg.Concurrency))
 	set(u.DeadLimit != nil, store.FieldDeadLimit, strconv.FormatInt(cfg.DeadLimit, 10))
 	set(u.DeadAge != nil, store.FieldDeadAge, strconv.FormatInt(cfg.DeadAge.Milliseconds(), 10))
+	on := func(field string, value *bool) { set(value != nil, field, flag(value)) }
+	on(store.FieldOrderList, u.RedissonOrderList)
+	on(store.FieldOldClients, u.RedissonOldClients)
 	return t.edit(ctx, topic, edit, err)
+}
+
+// flag is a switch as it stands in Redis.
+func flag(on *bool) string {
+	if on != nil && *on {
+		return "1"
+	}
+	return "0"
 }
 
 func take[T any](to, from *T) {

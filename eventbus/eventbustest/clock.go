@@ -26,8 +26,8 @@ type Clock struct {
 // Now is the time that Redis tells.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.moved.Load())) }
 
-// Advance moves the clock on by d, which is not negative. Retries, and what was
-// put off, that are due by then are back in the queue when it returns, and dead
+// Advance moves the clock on by d, which is not negative. Delayed events, retries,
+// and what was put off, that are due by then are back in the queue when it returns, and dead
 // failures over their topic's age are dropped. Processes do not lose their lease
 // by it.
 //
@@ -108,6 +108,13 @@ func catchUp(ctx context.Context, st *store.Store) error {
 				if moved, _, _, err = st.MoveDue(ctx, &keys); err != nil {
 					return err
 				}
+			}
+			for moved := int64(1); moved > 0; {
+				got, err := st.Transfer(ctx, &keys, topic.Delivery)
+				if err != nil {
+					return err
+				}
+				moved = got.Moved
 			}
 			for dropped := int64(1); dropped > 0; {
 				if dropped, err = st.Expire(ctx, &keys, topic); err != nil {

@@ -34,6 +34,7 @@ func Run(t *testing.T, connect func(t *testing.T) redis.UniversalClient) {
 		{"Order", order()},
 		{"Outcome", outcomes()},
 		{"Retry", retries()},
+		{"Delayed", delayed()},
 		{"Payload", payloads()},
 		{"Topic", topics()},
 		{"Delete", deletion()},

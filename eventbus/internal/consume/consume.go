@@ -3,7 +3,8 @@
 //
 //	poll ──▶ accept ──▶ dispatch ──▶ results ──▶ finish
 //	  ▲                                            │ failed
-//	  └──────────────── retry ◀────────────────────┘
+//	  ├──────────────── retry ◀────────────────────┘
+//	  └──────────────── delay ◀── Send
 //
 // with a lease beside them that tells the others that this process lives.
 package consume
@@ -16,6 +17,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed4933/eventbus/eventbus/internal/delay"
 	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
 	"github.com/seed4933/eventbus/eventbus/internal/finish"
 	"github.com/seed4933/eventbus/eventbus/internal/lease"
@@ -64,6 +66,7 @@ type Consumer struct {
 	pool     *dispatch.Pool
 	poller   *poll.Poller
 	mover    *retry.Mover
+	delayed  *delay.Scheduler
 	finisher *finish.Finisher
 	keeper   *lease.Keeper
 
@@ -93,6 +96,7 @@ func New(cfg Config) *Consumer {
 	}
 	c.pool = dispatch.New(dispatch.Config{Size: cfg.Size, OnRelease: func(free int) { c.poller.Released(free) }})
 	c.mover = retry.NewMover(cfg.Store, cfg.Link, cfg.Log)
+	c.delayed = delay.New(cfg.Store, cfg.Link, cfg.Log)
 	c.finisher = finish.New(finish.Config{Store: cfg.Store, Link: cfg.Link, Log: cfg.Log, Written: c.written})
 	c.keeper = lease.NewKeeper(lease.Config{
 		Store: cfg.Store, Link: cfg.Link, Log: cfg.Log, Lease: cfg.Lease,
@@ -136,6 +140,7 @@ func (c *Consumer) Run(ctx context.Context) error {
 	polled, written := make(chan struct{}), make(chan int, 1)
 	kept.Go(func() { c.keeper.Run(keeping) })
 	side.Go(func() { c.mover.Run(loops) })
+	side.Go(func() { c.delayed.Run(loops) })
 	side.Go(func() { c.sweep(loops) })
 	side.Go(func() { c.sweepHot(loops) })
 	side.Go(func() { c.listen(loops) })

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed4933/eventbus/eventbus/internal/delay"
 	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
 	"github.com/seed4933/eventbus/eventbus/internal/lease"
@@ -171,16 +172,18 @@ func (c *Consumer) load(ctx context.Context, t *served) error {
 	return nil
 }
 
-// serve tells poller and mover which topics there are now.
+// serve tells poller, mover and scheduler which topics there are now.
 func (c *Consumer) serve() {
 	var polled []*poll.Topic
 	var moved []*store.Keys
+	var delayed []delay.Topic
 	for _, t := range c.topics {
 		cur := t.current.Load()
 		if cur == nil || !cur.topic.Enabled {
 			continue
 		}
 		moved = append(moved, &cur.keys)
+		delayed = append(delayed, delay.Topic{Keys: &cur.keys, Delivery: cur.topic.Delivery})
 		polled = append(polled, &poll.Topic{
 			Keys:       &cur.keys,
 			AtMostOnce: cur.topic.Delivery == store.AtMostOnce,
@@ -191,6 +194,7 @@ func (c *Consumer) serve() {
 	}
 	c.poller.Serve(polled)
 	c.mover.Serve(moved)
+	c.delayed.Serve(delayed)
 }
 
 // reload reads the settings of one topic, or with "" of all, puts them into

@@ -140,11 +140,11 @@ func (c *Consumer) listen(ctx context.Context) {
 		if c.cfg.Link.Wait(ctx) != nil {
 			return
 		}
-		topic, err := changes.Next(ctx)
+		changed, err := changes.Next(ctx)
 		if err == nil {
 			pause.Reset()
-			if topic == "" || c.topics[topic] != nil {
-				err = c.reload(ctx, topic)
+			if changed.Subscribed || c.topics[changed.Payload] != nil {
+				err = c.reload(ctx, changed.Payload)
 			}
 		}
 		switch {

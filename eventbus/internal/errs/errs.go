@@ -23,6 +23,7 @@ var (
 	HandlerNotFound = errors.New("handler not found")
 	NoHandler       = errors.New("no handler registered")
 	FailureNotFound = errors.New("failure not found")
+	NotDelayed      = errors.New("no delayed event of that id waits; it was handed out or cancelled, or was never delayed")
 	Conflict        = errors.New("settings changed meanwhile")
 	PayloadTooLarge = errors.New("payload too large")
 	Marshal         = errors.New("event does not marshal")

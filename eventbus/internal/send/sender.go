@@ -33,12 +33,16 @@ const (
 type Store interface {
 	Topic(ctx context.Context, name string) (*store.Topic, error)
 	Send(ctx context.Context, t *store.Topic, entries [][]byte) error
+	SendDelayed(ctx context.Context, t *store.Topic, events []store.Delayed) (unheard string, err error)
 }
 
 // Sender is safe for use by many goroutines.
 type Sender struct {
 	store  Store
 	create func(ctx context.Context, topic string) error // nil: an unknown topic is an error
+	// Unheard is called when delayed events were sent and a channel refused to
+	// announce them; see store.SendDelayed. Nil where nobody wants to know.
+	Unheard func(topic, channel string)
 
 	mu    sync.Mutex
 	lanes map[string]*lane
@@ -53,10 +57,16 @@ func New(s Store, create func(ctx context.Context, topic string) error) *Sender 
 // Send puts all the events into every group's queue, or none. When ctx ends
 // before the answer is there, the error says whether they may have been sent.
 func (s *Sender) Send(ctx context.Context, topic string, events []wire.Entry) error {
+	return s.SendDelayed(ctx, topic, events, nil)
+}
+
+// SendDelayed is Send for events of which some are due later: due holds one time
+// for each.
+func (s *Sender) SendDelayed(ctx context.Context, topic string, events []wire.Entry, due []store.Due) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("send to topic %q: %w", topic, err)
 	}
-	u := &unit{events: events, since: time.Now(), done: make(chan error, 1)}
+	u := &unit{events: events, due: due, since: time.Now(), done: make(chan error, 1)}
 	for i := range events {
 		u.size += len(events[i].Data)
 	}
@@ -108,6 +118,7 @@ const (
 // unit is the events of one Send.
 type unit struct {
 	events []wire.Entry
+	due    []store.Due // nil: all of them now
 	size   int
 	since  time.Time
 	state  atomic.Int32
@@ -144,7 +155,7 @@ func (l *lane) withdraw(u *unit) bool {
 	if !u.state.CompareAndSwap(waiting, withdrawn) {
 		return false
 	}
-	u.events, u.size = nil, 0
+	u.events, u.due, u.size = nil, nil, 0
 	return true
 }
 
@@ -159,14 +170,15 @@ func (l *lane) flush() {
 	}
 }
 
-// take takes the units that share the next call.
+// take takes the units that share the next call. Those with delayed events have
+// calls of their own, which cost more.
 func (l *lane) take() []*unit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var batch []*unit
 	events, size, n := 0, 0, 0
 	for _, u := range l.waiting {
-		if len(batch) > 0 && (events+len(u.events) > maxShared || size+u.size > maxSharedBytes) {
+		if len(batch) > 0 && (events+len(u.events) > maxShared || size+u.size > maxSharedBytes || (u.due == nil) != (batch[0].due == nil)) {
 			break
 		}
 		n++
@@ -186,10 +198,10 @@ func (l *lane) take() []*unit {
 }
 
 // deliver sends a batch and answers its units. Where the topic is full for all
-// of them together, each is tried by itself.
+// of them together, or one is due too far off, each is tried by itself.
 func (l *lane) deliver(batch []*unit) {
 	err := l.call(batch)
-	apart := errors.Is(err, errs.TopicFull) && len(batch) > 1
+	apart := len(batch) > 1 && (errors.Is(err, errs.TopicFull) || errors.Is(err, errs.InvalidArgument))
 	for _, u := range batch {
 		switch {
 		case !apart:
@@ -241,7 +253,7 @@ func (l *lane) call(batch []*unit) error {
 	for range maxStale {
 		err := l.read(ctx)
 		if err == nil {
-			err = l.sender.store.Send(ctx, l.topic, l.encode(batch))
+			err = l.put(ctx, batch)
 		}
 		switch {
 		case errors.Is(err, store.ErrStale):
@@ -268,16 +280,40 @@ func (l *lane) read(ctx context.Context) (err error) {
 	return err
 }
 
+func (l *lane) put(ctx context.Context, batch []*unit) error {
+	if batch[0].due == nil {
+		return l.sender.store.Send(ctx, l.topic, l.encode(batch))
+	}
+	unheard, err := l.sender.store.SendDelayed(ctx, l.topic, l.encodeDelayed(batch))
+	if unheard != "" && l.sender.Unheard != nil {
+		l.sender.Unheard(l.name, unheard)
+	}
+	return err
+}
+
 func (l *lane) encode(batch []*unit) [][]byte {
 	var entries [][]byte
 	for _, u := range batch {
 		for i := range u.events {
-			if l.topic.Wire == store.WireRaw {
-				entries = append(entries, u.events[i].Data)
-			} else {
-				entries = append(entries, wire.Append(nil, &u.events[i]))
-			}
+			entries = append(entries, l.entry(&u.events[i], wire.Append))
 		}
 	}
 	return entries
+}
+
+func (l *lane) encodeDelayed(batch []*unit) []store.Delayed {
+	var events []store.Delayed
+	for _, u := range batch {
+		for i, due := range u.due {
+			events = append(events, store.Delayed{ID: u.events[i].ID, Due: due, Entry: l.entry(&u.events[i], wire.AppendPending)})
+		}
+	}
+	return events
+}
+
+func (l *lane) entry(e *wire.Entry, encode func([]byte, *wire.Entry) []byte) []byte {
+	if l.topic.Wire == store.WireRaw {
+		return e.Data
+	}
+	return encode(nil, e)
 }

@@ -76,6 +76,21 @@ func (f *fake) Send(_ context.Context, t *store.Topic, entries [][]byte) error {
 	return nil
 }
 
+// SendDelayed notes each event with when it is due.
+func (f *fake) SendDelayed(ctx context.Context, t *store.Topic, events []store.Delayed) (string, error) {
+	entries := make([][]byte, len(events))
+	for i, e := range events {
+		if e.Due.After > store.MaxDelay {
+			return "", errs.Invalid("DueAt", e.Due.At, "too far")
+		}
+		entries[i] = wire.Append(nil, &wire.Entry{ID: e.ID, Type: "t", Data: fmt.Appendf(nil, `"%s in %v"`, wire.Decode(e.Entry, func() string { return "" }).Data, e.Due.After)})
+	}
+	if err := f.Send(ctx, t, entries); err != nil {
+		return "", err
+	}
+	return "the channel", nil
+}
+
 // all is what was sent, in order.
 func (f *fake) all() []string {
 	f.mu.Lock()
@@ -450,5 +465,38 @@ func TestEachSendIsWholeOrNothing(t *testing.T) {
 			}
 		}
 		require.Len(rt, sent, total)
+	})
+}
+
+// Delayed events have calls of their own, in the order of sending, and one that is
+// due too far off spoils no other.
+func TestDelayedEventsHaveTheirOwnCalls(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		redis := newFake("orders")
+		redis.hold = make(chan struct{})
+		s := New(redis, nil)
+		unheard := map[string]int{}
+		s.Unheard = func(topic, channel string) { unheard[topic+" "+channel]++ }
+		var senders sync.WaitGroup
+		errsOf := make([]error, 6)
+		for i, due := range []time.Duration{0, 0, time.Hour, store.MaxDelay + 1, time.Minute, 0} {
+			senders.Go(func() {
+				events := []wire.Entry{{ID: "id", Type: "orders", Data: fmt.Append(nil, i)}}
+				if due == 0 {
+					errsOf[i] = s.Send(t.Context(), "orders", events)
+				} else {
+					errsOf[i] = s.SendDelayed(t.Context(), "orders", events, []store.Due{{After: due}})
+				}
+			})
+			synctest.Wait()
+		}
+		close(redis.hold)
+		senders.Wait()
+		require.ErrorIs(t, errsOf[3], errs.InvalidArgument)
+		errsOf[3] = nil
+		require.Equal(t, make([]error, 6), errsOf)
+		require.Equal(t, [][]string{{"0"}, {"1"}, {`"2 in 1h0m0s"`}, {`"4 in 1m0s"`}, {"5"}}, redis.calls)
+		require.Equal(t, map[string]int{"orders the channel": 2}, unheard)
 	})
 }

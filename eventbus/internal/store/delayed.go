@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"crypto/sha1" //nolint:gosec // spreads ids evenly; nothing is kept secret by it
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strconv"
@@ -226,6 +227,21 @@ const (
 	cursorHead  = 17 // bytes of a member by which the next page finds its place
 )
 
+// Entry returns the first bytes of what the member holds, and the length of the
+// whole; of a member that is none of Redisson's, its own.
+func (p *Pending) Entry() (head []byte, size int) {
+	for _, form := range []int{memberForm, memberFormForAll} {
+		n := form + 9 // 1 and the id, then the length
+		if len(p.Head) < n || form == memberForm && p.Head[0] != memberForm {
+			continue
+		}
+		if binary.LittleEndian.Uint64(p.Head[n-8:n]) == uint64(p.Size-n) {
+			return p.Head[n:], p.Size - n
+		}
+	}
+	return p.Head, p.Size
+}
+
 // Cursor is where the page after this event begins.
 func (p *Pending) Cursor() string {
 	return p.score + "-" + hex.EncodeToString(p.Head[:min(cursorHead, len(p.Head))])
@@ -248,11 +264,14 @@ func (s *Store) Pending(ctx context.Context, k *Keys, cursor string, most int) (
 	for i := 0; i+2 < len(reply); i += 3 {
 		p := Pending{score: reply[i].(string), Size: int(reply[i+1].(int64)), Head: []byte(reply[i+2].(string))}
 		due, _ := strconv.ParseFloat(p.score, 64)
-		p.Due = time.UnixMilli(int64(min(max(due, 0), 1e17))).UTC()
+		p.Due = dueTime(due)
 		events = append(events, p)
 	}
 	return events, nil
 }
+
+// dueTime is the time of a score. Others may have written any.
+func dueTime(score float64) time.Time { return time.UnixMilli(int64(min(max(score, 0), 1e17))).UTC() }
 
 // Unreadable returns how many members were set aside that are none of Redisson's,
 // and the first of them, up to most.

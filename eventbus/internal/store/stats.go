@@ -15,11 +15,14 @@ type Figures struct {
 	Waiting  int64
 	InFlight int64
 	Delayed  int64
-	Retry    int64
-	Dead     int64
-	Oldest   []byte // the entry that is handed out next, nil when none waits
-	Totals   map[string]int64
-	Now      time.Time // Redis's clock
+	NextDue  time.Time // of the delayed, by Redis's clock
+	// Unreadable counts the members of the delayed set that were set aside.
+	Unreadable int64
+	Retry      int64
+	Dead       int64
+	Oldest     []byte // the entry that is handed out next, nil when none waits
+	Totals     map[string]int64
+	Now        time.Time // Redis's clock
 }
 
 // Figures reads the numbers of a topic and group.
@@ -31,7 +34,8 @@ func (s *Store) Figures(ctx context.Context, k *Keys) (Figures, error) {
 	}
 	call, cancel := bounded(ctx)
 	defer cancel()
-	var waiting, returned, retry, dead, delayed *redis.IntCmd
+	var waiting, returned, retry, dead, delayed, unreadable *redis.IntCmd
+	var head *redis.ZSliceCmd
 	var oldest *redis.StringCmd
 	var totals *redis.MapStringStringCmd
 	held := make([]*redis.IntCmd, len(holders))
@@ -41,6 +45,8 @@ func (s *Store) Figures(ctx context.Context, k *Keys) (Figures, error) {
 			returned = p.LLen(call, k.Returns)
 		}
 		retry, dead, delayed = p.ZCard(call, k.Retry), p.ZCard(call, k.Dead), p.ZCard(call, k.Delayed)
+		head = p.ZRangeWithScores(call, k.Delayed, 0, 0)
+		unreadable = p.LLen(call, k.Unreadable)
 		oldest = p.LIndex(call, k.Queue, -1)
 		totals = p.HGetAll(call, k.Counts)
 		for i, consumer := range holders {
@@ -52,6 +58,10 @@ func (s *Store) Figures(ctx context.Context, k *Keys) (Figures, error) {
 		return Figures{}, wrap(doing, err)
 	}
 	f := Figures{Waiting: waiting.Val(), Retry: retry.Val(), Dead: dead.Val(), Delayed: delayed.Val(), Totals: map[string]int64{}}
+	f.Unreadable = unreadable.Val()
+	for _, next := range head.Val() {
+		f.NextDue = dueTime(next.Score)
+	}
 	if returned != nil {
 		f.Waiting += returned.Val()
 	}

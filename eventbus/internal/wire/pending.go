@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"encoding/json"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,4 +32,41 @@ func TimeOf(id string) time.Time {
 		return t
 	}
 	return time.Time{}
+}
+
+// PeekID returns the id of an entry of which only the first bytes may be at hand,
+// size being the whole length; "" for a bare payload, and where the id does not
+// stand in the first bytes.
+func PeekID(head []byte, size int) string {
+	if len(head) == size {
+		if e := Decode(head, func() string { return "" }); !e.Bare {
+			return e.ID
+		}
+		return ""
+	}
+	dec := json.NewDecoder(bytes.NewReader(head))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return ""
+	}
+	id, spec := "", ""
+	for id == "" || spec == "" {
+		key, err := dec.Token()
+		if err != nil {
+			return ""
+		}
+		to := any(new(json.RawMessage))
+		switch key {
+		case attrID:
+			to = &id
+		case attrSpecVersion:
+			to = &spec
+		}
+		if dec.Decode(to) != nil {
+			return ""
+		}
+	}
+	if spec != specVersion {
+		return ""
+	}
+	return id
 }
