@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -56,7 +57,6 @@ func transferMovesInOrder(b *bed) {
 	require.EqualValues(b, 3, got.Moved)
 	require.Equal(b, []string{"waits", "b", "c", "a"}, b.ids())
 	require.Len(b, b.zset(b.keys.Delayed), 1)
-	require.Len(b, b.hash(b.keys.DelayIndex), 1, "the index knows what is pending alone")
 	b.requireBell(true)
 	before := b.dump()
 	require.Zero(b, b.transfer().Moved)
@@ -213,7 +213,20 @@ func transferForgetsWhatJavaMoved(b *bed) {
 	b.transfer()
 	require.Empty(b, b.hash(b.keys.DelayIndex), "where nothing is pending, nothing is known")
 
-	// Where something always is, a slot sheds them as it grows: here all have the
+	// Where something always is, the moves go through the slots in turn.
+	b.delay(later("stays", time.Hour), later("gone", time.Minute))
+	b.put(1, b.zset(b.keys.Delayed)[0])
+	require.EqualValues(b, 1, b.transfer().Moved)
+	require.Len(b, b.hash(b.keys.DelayIndex), 2)
+	for slot := range b.hash(b.keys.DelayIndex) {
+		b.put(1, member("080102030405060708", slot))
+		require.NoError(b, b.rdb.HSet(b.Context(), b.keys.Config, "shed", 3*65536+int(binary.BigEndian.Uint16([]byte(slot)))).Err())
+		require.EqualValues(b, 1, b.transfer().Moved)
+	}
+	require.Len(b, b.hash(b.keys.DelayIndex), 1)
+	require.Equal(b, []string{group}, b.cancel("stays"), "it is known still")
+
+	// And as events are sent, a slot sheds them as it grows: here all have the
 	// same.
 	same := func(i int) store.Delayed {
 		return store.Delayed{ID: "same", Due: store.Due{After: time.Duration(i+1) * time.Minute}, Entry: []byte("x")}

@@ -34,7 +34,10 @@ for g = 1, #KEYS, 3 do
     store(KEYS[g + 1], field, slot)
     at = record(slot, KEY, key)
   end
-  if cancelled > 0 then tidy(KEYS[g + 2], KEYS[g], 100) end
+  if cancelled > 0 then
+    tidy(KEYS[g + 2], KEYS[g], 100)
+    if redis.call('ZCARD', KEYS[g]) == 0 then redis.call('UNLINK', KEYS[g + 1]) end
+  end
   out[#out + 1] = cancelled
 end
 return out

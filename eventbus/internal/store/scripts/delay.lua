@@ -26,7 +26,7 @@ local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local groups = (#KEYS - 1) / 6
 local first, form = 6 + groups, tonumber(ARGV[5])
-local due, soonest, delayed, direct = {}, math.huge, 0, 0
+local due, soonest, later, direct = {}, math.huge, {}, {}
 for i = first, #ARGV, 3 do
   local at = tonumber(string.sub(ARGV[i], 2)) or 0
   -- a millisecond that has begun is rounded up, so that nothing comes early
@@ -35,9 +35,9 @@ for i = first, #ARGV, 3 do
   if at > now then
     due[i] = at
     soonest = math.min(soonest, at)
-    delayed = delayed + 1
+    later[#later + 1] = i
   else
-    direct = direct + 1
+    direct[#direct + 1] = ARGV[i + 2]
   end
 end
 
@@ -45,9 +45,9 @@ local most = tonumber(c[3] or 0)
 local heads = {}
 for g = 2, #KEYS, 6 do
   local waiting = redis.call('LLEN', KEYS[g])
-  if most > 0 and direct > 0 and waiting + direct > most then return {-4, (g + 4) / 6, waiting} end
+  if most > 0 and #direct > 0 and waiting + #direct > most then return {-4, (g + 4) / 6, waiting} end
   local pending = redis.call('ZCARD', KEYS[g + 3])
-  if most > 0 and delayed > 0 and pending + delayed > most then return {-6, (g + 4) / 6, pending} end
+  if most > 0 and #later > 0 and pending + #later > most then return {-6, (g + 4) / 6, pending} end
   -- all keys are read before the first of them is written
   redis.call('LLEN', KEYS[g + 1])
   redis.call('HLEN', KEYS[g + 4])
@@ -56,41 +56,59 @@ for g = 2, #KEYS, 6 do
 end
 
 local order = 0
-if delayed > 0 then order = redis.call('HINCRBY', KEYS[1], 'delayed', delayed) - delayed end
+if #later > 0 then order = redis.call('HINCRBY', KEYS[1], 'delayed', #later) - #later end
+
+local function slotOf(i) return string.sub(ARGV[i + 1], 1, 2) end
+local function memberOf(i, n)
+  return char(form) .. string.sub(six(n), 9 - form) .. slotOf(i) .. length(#ARGV[i + 2]) .. ARGV[i + 2]
+end
+
+-- Puts the delayed events from one to another into the group whose keys begin at g.
+local function put(g, from, to)
+  local set, index, numbers, members, scored, fields, slots = KEYS[g + 3], KEYS[g + 4], {}, {}, {}, {}, {}
+  for e = from, to do
+    local i = later[e]
+    numbers[#numbers + 1] = order + e
+    members[#members + 1] = memberOf(i, order + e)
+    fields[#fields + 1] = slotOf(i)
+  end
+  -- where the counter was lost: a member that is there already would only be given
+  -- another time
+  local there = redis.call('ZMSCORE', set, unpack(members))
+  local known = redis.call('HMGET', index, unpack(fields))
+  for e = 1, #members do
+    local i = later[from + e - 1]
+    while there[e] do
+      numbers[e] = redis.call('HINCRBY', KEYS[1], 'delayed', 1)
+      members[e] = memberOf(i, numbers[e])
+      there[e] = redis.call('ZSCORE', set, members[e])
+    end
+    scored[2 * e - 1], scored[2 * e] = due[i], members[e]
+    local slot = slots[fields[e]] or known[e] or ''
+    if #slot > 0 and #slot % (16 * RECORD) == 0 then slot = shed(slot, heads[g]) end
+    slots[fields[e]] = slot .. string.sub(ARGV[i + 1], 3, 8) .. six(numbers[e]) .. six(due[i])
+  end
+  redis.call('ZADD', set, unpack(scored))
+  local indexed = {}
+  for field, slot in pairs(slots) do
+    indexed[#indexed + 1] = field
+    indexed[#indexed + 1] = slot
+  end
+  redis.call('HSET', index, unpack(indexed))
+  if ARGV[3] == '1' then redis.call('RPUSH', KEYS[g + 5], unpack(members)) end
+end
+
 local out = {1, 0, 0}
 for g = 2, #KEYS, 6 do
   if soonest < heads[g] then
     local told = redis.pcall('PUBLISH', ARGV[5 + (g + 4) / 6], string.format('%.0f', soonest))
     if type(told) == 'table' then out = {1, (g + 4) / 6, out[3] + 1} end
   end
-  local at = order
-  for i = first, #ARGV, 3 do
-    if not due[i] then
-      redis.call('LPUSH', KEYS[g], ARGV[i + 2])
-    else
-      local field, n, member = string.sub(ARGV[i + 1], 1, 2), at, nil
-      at = at + 1
-      repeat -- a member that is there already would only be given another time
-        n = n + 1
-        member = string.char(form) .. big(n, form - 2) .. field .. string.reverse(big(#ARGV[i + 2], 8)) .. ARGV[i + 2]
-        local added = redis.call('ZADD', KEYS[g + 3], 'NX', due[i], member)
-        if added == 0 then n = redis.call('HINCRBY', KEYS[1], 'delayed', 1) - 1 end
-      until added == 1
-      local slot = redis.call('HGET', KEYS[g + 4], field) or ''
-      if #slot > 0 and #slot % (16 * RECORD) == 0 then
-        -- what others have moved out, who do not know of the index: all that was
-        -- due before the head
-        for r = #slot - RECORD + 1, 1, -RECORD do
-          if number(string.sub(slot, r + DUE - 1, r + RECORD - 1)) < heads[g] then slot = without(slot, r) end
-        end
-      end
-      store(KEYS[g + 4], field, slot .. string.sub(ARGV[i + 1], 3, 8) .. big(n, 6) .. big(due[i], 6))
-      if ARGV[3] == '1' then redis.call('RPUSH', KEYS[g + 5], member) end
-    end
-  end
-  if direct > 0 and ARGV[2] == '1' and redis.call('LLEN', KEYS[g + 1]) == 0 then
+  for e = 1, #later, 200 do put(g, e, math.min(e + 199, #later)) end
+  for e = 1, #direct, 500 do redis.call('LPUSH', KEYS[g], unpack(direct, e, math.min(e + 499, #direct))) end
+  if #direct > 0 and ARGV[2] == '1' and redis.call('LLEN', KEYS[g + 1]) == 0 then
     redis.call('LPUSH', KEYS[g + 1], '1')
   end
-  redis.pcall('HINCRBY', KEYS[g + 2], 'sent', delayed + direct)
+  redis.pcall('HINCRBY', KEYS[g + 2], 'sent', #later + #direct)
 end
 return out

@@ -26,27 +26,31 @@ local function payload(m)
     local head = form == 1 and 17 or 16
     if #m >= head and (form == 2 or string.byte(m, 1) == 8) then
       local n = #m - head
-      lengths[n] = lengths[n] or string.reverse(big(n, 8))
+      lengths[n] = lengths[n] or length(n)
       if string.sub(m, head - 7, head) == lengths[n] then return string.sub(m, head + 1) end
     end
   end
 end
 
--- Forgets events that the index knows.
-local function forget(members)
-  local fields, slots = {}, {}
-  for i = 1, #members do
-    local form = math.min(string.byte(members[i], 1) or 0, 8)
-    fields[i] = string.sub(members[i], form, form + 1)
+-- Rids the next slots of the index of what was moved out. It goes slot by slot, and
+-- not event by event, which would cost more than all the rest.
+local function forget(slots, head)
+  local next = redis.call('HINCRBY', KEYS[1], 'shed', slots) - slots
+  for from = next, next + slots - 1, 100 do
+    local fields, kept, gone = {}, {}, {}
+    for i = from, math.min(from + 99, next + slots - 1) do fields[#fields + 1] = string.sub(six(i), 5) end
+    local found = redis.call('HMGET', KEYS[5], unpack(fields))
+    for i = 1, #fields do
+      local slot = found[i] and shed(found[i], head)
+      if slot == '' then
+        gone[#gone + 1] = fields[i]
+      elseif slot and #slot < #found[i] then
+        kept[#kept + 1], kept[#kept + 2] = fields[i], slot
+      end
+    end
+    if #kept > 0 then redis.call('HSET', KEYS[5], unpack(kept)) end
+    if #gone > 0 then redis.call('HDEL', KEYS[5], unpack(gone)) end
   end
-  local found = redis.call('HMGET', KEYS[5], unpack(fields))
-  for i = 1, #fields do
-    local slot = slots[fields[i]] or found[i]
-    local form = string.byte(members[i], 1)
-    local at = slot and (form == 8 or form == 7) and record(slot, ORDER, string.rep('\0', 8 - form) .. string.sub(members[i], 2, form - 1))
-    if at then slots[fields[i]] = without(slot, at) end
-  end
-  for field, slot in pairs(slots) do store(KEYS[5], field, slot) end
 end
 
 local moved, aside, room, step = 0, 0, tonumber(ARGV[3]), 4
@@ -67,7 +71,6 @@ while left > 0 and room > 0 do
   end
   if #entries > 0 then redis.call(ARGV[4], KEYS[2], unpack(entries)) end
   if #bad > 0 then redis.call('RPUSH', KEYS[7], unpack(bad)) end
-  if indexed then forget(members) end
   moved, aside, left, room = moved + #entries, aside + #bad, left - n, room - size
   step = math.max(1, math.min(100, 4 * step, math.floor(262144 * n / (size + 1))))
 end
@@ -77,9 +80,10 @@ if aside > 0 then redis.pcall('HINCRBY', KEYS[8], 'unreadable', aside) end
 if listed then tidy(KEYS[6], KEYS[4], 2 * (moved + aside) + 10) end
 local head = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
 if not head then
-  if indexed then redis.call('UNLINK', KEYS[5]) end -- others move events too, and do not know of it
+  if indexed then redis.call('UNLINK', KEYS[5]) end
   return {moved, -1, aside}
 end
+if indexed and moved > 0 then forget(math.ceil(moved / 2), tonumber(head) or math.huge) end
 -- a score beyond all times may be there: whoever has written it, it is never due
 local wait = (tonumber(head) or math.huge) * 1000 - (t[1] * 1000000 + t[2])
 return {moved, math.max(0, math.min(wait, 1e15)), aside}

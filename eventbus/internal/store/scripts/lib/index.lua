@@ -12,6 +12,13 @@ end
 local function without(slot, at)
   return string.sub(slot, 1, at - 1) .. string.sub(slot, at + RECORD)
 end
+-- the slot without the records of what was due before the head: it was moved out
+local function shed(slot, head)
+  for r = #slot - RECORD + 1, 1, -RECORD do
+    if number(string.sub(slot, r + DUE - 1, r + RECORD - 1)) < head then slot = without(slot, r) end
+  end
+  return slot
+end
 local function store(index, field, slot)
   if slot == '' then redis.call('HDEL', index, field) else redis.call('HSET', index, field, slot) end
 end
