@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/seed4933/eventbus/bench/internal/server"
 )
 
 // settings of a run.
@@ -63,12 +65,12 @@ func main() {
 }
 
 func measure(ctx context.Context, s settings, only []string) error {
-	server, err := startRedis(ctx)
+	redisServer, err := server.Start(ctx)
 	if err != nil {
 		return err
 	}
-	defer server.stop()
-	rdb := redis.NewClient(&redis.Options{Addr: server.address})
+	defer redisServer.Stop()
+	rdb := redis.NewClient(&redis.Options{Addr: redisServer.Address})
 	defer rdb.Close() //nolint:errcheck // the process ends
 
 	results := map[string][]figures{}

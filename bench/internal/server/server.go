@@ -1,4 +1,5 @@
-package main
+// Package server starts the redis-server on which the benchmarks run.
+package server
 
 import (
 	"context"
@@ -11,13 +12,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisServer is one that was started here, on the loopback interface.
-type redisServer struct {
-	address string
-	stop    func()
+// Server is a redis-server of its own, on the loopback interface.
+type Server struct {
+	Address string
+	Stop    func()
 }
 
-func startRedis(ctx context.Context) (*redisServer, error) {
+// Start starts one that keeps nothing.
+func Start(ctx context.Context) (*Server, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, fmt.Errorf("find redis-server: %w; install it (Debian: apt-get install redis-server)", err)
@@ -39,7 +41,7 @@ func startRedis(ctx context.Context) (*redisServer, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
-	s := &redisServer{address: address, stop: func() {
+	s := &Server{Address: address, Stop: func() {
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
 		_ = os.RemoveAll(dir)
@@ -51,6 +53,6 @@ func startRedis(ctx context.Context) (*redisServer, error) {
 			return s, nil
 		}
 	}
-	s.stop()
+	s.Stop()
 	return nil, fmt.Errorf("start redis-server: it does not answer on %s", address)
 }
