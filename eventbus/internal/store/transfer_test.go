@@ -313,13 +313,17 @@ func cancelFindsOneAmongMany(b *bed) {
 // The bytes that tell an event may stand across the borders of records, too.
 func cancelHeedsTheBordersOfRecords(b *bed) {
 	b.delay(later("a", time.Hour))
-	for field, slot := range b.hash(b.keys.DelayIndex) {
+	index := b.hash(b.keys.DelayIndex)
+	b.delay(later("another", time.Hour))
+	for field, slot := range index {
 		forged := "123" + slot[:6] + "123456789"
 		require.NoError(b, b.rdb.HSet(b.Context(), b.keys.DelayIndex, field, forged+slot).Err())
 		require.Equal(b, []string{group}, b.cancel("a"))
 		require.Equal(b, forged, b.hash(b.keys.DelayIndex)[field])
 	}
-	require.Empty(b, b.zset(b.keys.Delayed))
+	require.Len(b, b.zset(b.keys.Delayed), 1)
+	require.Equal(b, []string{group}, b.cancel("another"))
+	require.Empty(b, b.hash(b.keys.DelayIndex), "where nothing is delayed, nothing is known")
 }
 
 func cancelOfUnknownIds(b *bed) {
