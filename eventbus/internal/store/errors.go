@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"regexp"
 	"strings"
 
 	"github.com/redis/go-redis/v9"
@@ -47,13 +48,40 @@ var advice = map[string]string{
 	"CROSSSLOT": "a key lies in another slot than its topic",
 }
 
+// Where in a script an error came up, as Redis tells it: from 7 on behind what is
+// wrong, and before that in front of it.
+var (
+	scriptBehind = regexp.MustCompile(` script: [0-9a-f]{40}, on @user_script: ?\d+\.$`)
+	scriptBefore = regexp.MustCompile(`ERR Error running script \(call to f_[0-9a-f]+\): (?:@user_script: ?\d+: )?([A-Z]+ )?`)
+)
+
+// said is an error that Redis replied, without the place in a script: it is one of
+// the bus's own code, and of no use to whoever reads what is wrong.
+type said struct{ err error }
+
+func (e said) Error() string {
+	text := scriptBehind.ReplaceAllString(e.err.Error(), "")
+	return scriptBefore.ReplaceAllStringFunc(text, func(before string) string {
+		if code := scriptBefore.FindStringSubmatch(before)[1]; code != "" {
+			return code
+		}
+		return "ERR "
+	})
+}
+
+func (e said) Unwrap() error { return e.err }
+
 // wrap says what was being done, and gives the error the type under which the
 // bus's users know it.
 func wrap(doing string, err error) error {
 	if err == nil {
 		return nil
 	}
-	switch c := code(err); {
+	c := code(err)
+	if c != "" {
+		err = said{err}
+	}
+	switch {
 	case c == "WRONGTYPE":
 		return fmt.Errorf("%s: %w: %w", doing, errs.WrongType, err)
 	case c != "" && advice[c] != "":

@@ -67,6 +67,30 @@ func TestErrorsAreToldApart(t *testing.T) {
 	require.True(t, OfTopic(fmt.Errorf("x: %w", errs.TopicNotFound)))
 }
 
+// Users read what Redis says of their data, not at which line of which script of
+// the bus it said so; the error itself stays as Redis sent it.
+func TestErrorsSayNothingOfScripts(t *testing.T) {
+	t.Parallel()
+	const digest = "307b291697c86bbe09d6b006219b51a15eb2bfe8"
+	for said, read := range map[string]string{
+		"WRONGTYPE Operation against a key script: " + digest + ", on @user_script:12.":                           "redis key holds another type: WRONGTYPE Operation against a key",
+		"ERR Error running script (call to f_" + digest + "): @user_script:12: WRONGTYPE Operation against a key": "redis key holds another type: WRONGTYPE Operation against a key",
+		"ERR Error running script (call to f_" + digest + "): @user_script: 12: OOM no more":                      "redis is unavailable: " + advice["OOM"] + ": OOM no more",
+		"ERR Error running script (call to f_" + digest + "): @user_script:12: user_script:12: attempt to index":  "ERR user_script:12: attempt to index",
+		"ERR user_script:12: attempt to index script: " + digest + ", on @user_script:12.":                        "ERR user_script:12: attempt to index",
+		"READONLY You can't write script: " + digest + ", &c, on @user_script:1.":                                 "redis is unavailable: " + advice["READONLY"] + ": READONLY You can't write script: " + digest + ", &c, on @user_script:1.",
+		"ERR a script: of the user's":       "ERR a script: of the user's",
+		"WRONGTYPE Operation against a key": "redis key holds another type: WRONGTYPE Operation against a key",
+	} {
+		err := wrap("do it", reply(said))
+		require.EqualError(t, err, "do it: "+read)
+		require.ErrorIs(t, err, reply(said))
+		var redisError redis.Error
+		require.ErrorAs(t, err, &redisError)
+		require.Equal(t, said, redisError.Error())
+	}
+}
+
 // The slots are those that Redis Cluster itself tells (CLUSTER KEYSLOT).
 func TestSlot(t *testing.T) {
 	t.Parallel()
