@@ -89,7 +89,9 @@ func (b *Bus) Handle(topic, id string, handle EventHandle, cfg ...HandleConfig) 
 // ErrRunning once Run was called, ErrClosed. At most one HandleConfig is taken;
 // without it the defaults hold.
 func (b *Bus) TryHandle(topic, id string, handle EventHandle, cfg ...HandleConfig) error {
-	doing := func(err error) error { return fmt.Errorf("register handler %q for topic %q: %w", id, topic, err) }
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("register handler %q for topic %q", id, topic))
+	}
 	var c HandleConfig
 	if len(cfg) > 1 {
 		return doing(errs.Invalid("HandleConfig", len(cfg), "give at most one"))

@@ -128,9 +128,16 @@ const (
 	batchSize = 200
 )
 
+// doing says of an error what was being done with a topic's failures.
+func (f *Failures) doing(what, topic string) func(err error) error {
+	return func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("%s topic %q, group %q", what, topic, f.bus.cfg.Group))
+	}
+}
+
 // List returns a page of the failures of a topic, without their events.
 func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (FailurePage, error) {
-	doing := func(err error) error { return fmt.Errorf("list failures of topic %q: %w", topic, err) }
+	doing := f.doing("list failures of", topic)
 	fallback(&q.State, Dead)
 	fallback(&q.Limit, defaultPage)
 	var bad []error
@@ -149,7 +156,7 @@ func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (Fail
 	}
 	records, err := f.bus.store.PageFailures(ctx, k, store.FailureSet(q.State), score, id, 0, q.Limit)
 	if err != nil {
-		return FailurePage{}, err
+		return FailurePage{}, doing(err)
 	}
 	var page FailurePage
 	for _, r := range records {
@@ -167,14 +174,14 @@ func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (Fail
 
 // Get returns one failure with its event: ErrFailureNotFound.
 func (f *Failures) Get(ctx context.Context, topic, id string) (Failure, error) {
-	doing := func(err error) error { return fmt.Errorf("read failure %q of topic %q: %w", id, topic, err) }
+	doing := f.doing(fmt.Sprintf("read failure %q of", id), topic)
 	k, _, err := f.keys(ctx, topic)
 	if err != nil {
 		return Failure{}, doing(err)
 	}
 	records, err := f.bus.store.ReadFailures(ctx, k, []string{id})
 	if err != nil {
-		return Failure{}, err
+		return Failure{}, doing(err)
 	}
 	if records[0].Set == "" {
 		return Failure{}, doing(errs.FailureNotFound)
@@ -191,12 +198,13 @@ type FailureCount struct{ Retrying, Dead int64 }
 
 // Count counts the failures of a topic.
 func (f *Failures) Count(ctx context.Context, topic string) (FailureCount, error) {
+	doing := f.doing("count failures of", topic)
 	k, _, err := f.keys(ctx, topic)
 	if err != nil {
-		return FailureCount{}, fmt.Errorf("count failures of topic %q: %w", topic, err)
+		return FailureCount{}, doing(err)
 	}
 	retry, dead, err := f.bus.store.CountFailures(ctx, k)
-	return FailureCount{Retrying: retry, Dead: dead}, err
+	return FailureCount{Retrying: retry, Dead: dead}, doing(err)
 }
 
 // Replay moves failures back to the queue, addressed to their handler and with
@@ -248,7 +256,10 @@ func (f *Failures) replay(ctx context.Context, k *store.Keys, ids []string) (mov
 // each carries out act on the failures that the filter picks, in batches.
 func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureFilter, act func(ctx context.Context, k *store.Keys, ids []string) (int64, error)) (total int64, err error) {
 	doing := func(err error) error {
-		return fmt.Errorf("%s failures of topic %q (%d done): %w", verb, topic, total, err)
+		if total > 0 {
+			err = fmt.Errorf("%d done, then: %w", total, errs.Cause(err))
+		}
+		return f.doing(verb+" failures of", topic)(err)
 	}
 	fallback(&filter.State, Dead)
 	if err := filter.check(); err != nil {
@@ -360,7 +371,7 @@ func (f *Failures) keys(ctx context.Context, topic string) (*store.Keys, *store.
 		for i := range t.Groups {
 			names[i] = t.Groups[i].Name
 		}
-		return nil, nil, fmt.Errorf("group %q: %w; the topic has: %s", f.bus.cfg.Group, errs.GroupNotFound, orNone(names))
+		return nil, nil, fmt.Errorf("%w; the topic has: %s", errs.GroupNotFound, orNone(names))
 	}
 	k := f.bus.store.Keys(t, g)
 	return &k, t, nil

@@ -70,13 +70,16 @@ type HandlerUpdate struct {
 // List returns the handlers of a topic in the bus's group, by id: those that run
 // somewhere, and those for which settings are stored.
 func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error) {
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("list handlers of topic %q, group %q", topic, h.bus.cfg.Group))
+	}
 	t, err := h.bus.Topics().read(ctx, topic)
 	if err != nil {
-		return nil, fmt.Errorf("list handlers: %w", err)
+		return nil, doing(err)
 	}
 	consumers, err := h.bus.Consumers(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list handlers: %w", err)
+		return nil, doing(err)
 	}
 	group := h.bus.cfg.Group
 	found := map[string]*HandlerInfo{}
@@ -89,7 +92,7 @@ func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error
 	for id, text := range t.Handlers[group] {
 		o, err := settings.ParseOverride(text)
 		if err != nil {
-			return nil, fmt.Errorf("list handlers: %w", err)
+			return nil, doing(err)
 		}
 		info(id).Changed = updateOf(o)
 	}
@@ -115,12 +118,13 @@ func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error
 // Get returns one handler: ErrHandlerNotFound when nothing runs it and nothing is
 // stored for it.
 func (h *Handlers) Get(ctx context.Context, topic, id string) (HandlerInfo, error) {
+	doing := h.doing("read", topic, id)
 	if err := name.Check("handler id", id); err != nil {
-		return HandlerInfo{}, fmt.Errorf("read handler of topic %q: %w", topic, err)
+		return HandlerInfo{}, doing(err)
 	}
 	all, err := h.List(ctx, topic)
 	if err != nil {
-		return HandlerInfo{}, err
+		return HandlerInfo{}, doing(err)
 	}
 	for _, i := range all {
 		if i.ID == id {
@@ -131,7 +135,14 @@ func (h *Handlers) Get(ctx context.Context, topic, id string) (HandlerInfo, erro
 	for i := range all {
 		known[i] = all[i].ID
 	}
-	return HandlerInfo{}, fmt.Errorf("handler %q of topic %q, group %q: %w; known are: %s", id, topic, h.bus.cfg.Group, errs.HandlerNotFound, orNone(known))
+	return HandlerInfo{}, doing(fmt.Errorf("%w; known are: %s", errs.HandlerNotFound, orNone(known)))
+}
+
+// doing says of an error what was being done to a handler.
+func (h *Handlers) doing(verb, topic, id string) func(err error) error {
+	return func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("%s handler %q of topic %q, group %q", verb, id, topic, h.bus.cfg.Group))
+	}
 }
 
 func orNone(names []string) string {
@@ -144,7 +155,11 @@ func orNone(names []string) string {
 // Update changes settings of a handler and returns the topic's new revision. It
 // may be called before any process runs the handler.
 func (h *Handlers) Update(ctx context.Context, topic, id string, u HandlerUpdate) (revision int64, err error) {
-	doing := func(err error) error { return fmt.Errorf("change handler %q of topic %q: %w", id, topic, err) }
+	return h.update(ctx, "change", topic, id, u)
+}
+
+func (h *Handlers) update(ctx context.Context, verb, topic, id string, u HandlerUpdate) (revision int64, err error) {
+	doing := h.doing(verb, topic, id)
 	if err := errors.Join(name.Check("topic", topic), name.Check("handler id", id), u.check()); err != nil {
 		return 0, doing(err)
 	}
@@ -175,7 +190,7 @@ func (h *Handlers) Update(ctx context.Context, topic, id string, u HandlerUpdate
 // Enable switches a handler on.
 func (h *Handlers) Enable(ctx context.Context, topic, id string) error {
 	on := true
-	_, err := h.Update(ctx, topic, id, HandlerUpdate{Enabled: &on})
+	_, err := h.update(ctx, "enable", topic, id, HandlerUpdate{Enabled: &on})
 	return err
 }
 
@@ -184,20 +199,21 @@ func (h *Handlers) Enable(ctx context.Context, topic, id string) error {
 // no handler of the topic is on, events stay in the queue.
 func (h *Handlers) Disable(ctx context.Context, topic, id string) error {
 	off := false
-	_, err := h.Update(ctx, topic, id, HandlerUpdate{Enabled: &off})
+	_, err := h.update(ctx, "disable", topic, id, HandlerUpdate{Enabled: &off})
 	return err
 }
 
 // Reset removes all that was set at run time: what the code says holds again.
 func (h *Handlers) Reset(ctx context.Context, topic, id string) error {
+	doing := h.doing("reset", topic, id)
 	if err := errors.Join(name.Check("topic", topic), name.Check("handler id", id)); err != nil {
-		return fmt.Errorf("reset handler: %w", err)
+		return doing(err)
 	}
 	if err := h.bus.ready(ctx); err != nil {
-		return fmt.Errorf("reset handler %q of topic %q: %w", id, topic, err)
+		return doing(err)
 	}
 	_, err := h.bus.store.SetHandler(ctx, topic, h.bus.cfg.Group, id, "", 0)
-	return err
+	return doing(err)
 }
 
 func (u HandlerUpdate) override() settings.Override {
@@ -261,16 +277,17 @@ type RunningHandler struct {
 // Consumers lists the processes of all groups that run handlers in the bus's
 // namespace.
 func (b *Bus) Consumers(ctx context.Context) ([]Consumer, error) {
+	const doing = "list consumers"
 	if err := b.ready(ctx); err != nil {
-		return nil, fmt.Errorf("list consumers: %w", err)
+		return nil, errs.Doing(err, doing)
 	}
 	stored, err := b.store.Consumers(ctx)
 	if err != nil {
-		return nil, err
+		return nil, errs.Doing(err, doing)
 	}
 	now, err := b.store.Now(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("list consumers: %w", err)
+		return nil, errs.Doing(err, doing)
 	}
 	list := make([]Consumer, 0, len(stored))
 	for _, s := range stored {

@@ -99,7 +99,7 @@ func (b *Bus) Send(ctx context.Context, topic string, value any, opts ...SendOpt
 // their order, to every group, or none. Their payloads may have 64 MiB in all.
 // It returns their ids. Errors are those of Send.
 func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (ids []string, err error) {
-	doing := func(err error) error { return fmt.Errorf("send to topic %q: %w", topic, err) }
+	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("send to topic %q", topic)) }
 	if err := name.Check("topic", topic); err != nil {
 		return nil, doing(err)
 	}
@@ -137,7 +137,7 @@ func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (
 		return nil, doing(err)
 	}
 	if err := b.sender.SendDelayed(ctx, topic, entries, due); err != nil {
-		return nil, err
+		return nil, doing(err)
 	}
 	return ids, nil
 }

@@ -43,16 +43,17 @@ type Stats struct {
 
 // Stats returns the figures of a topic, for each of its groups.
 func (b *Bus) Stats(ctx context.Context, topic string) ([]Stats, error) {
+	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("read figures of topic %q", topic)) }
 	t, err := b.Topics().read(ctx, topic)
 	if err != nil {
-		return nil, fmt.Errorf("read figures: %w", err)
+		return nil, doing(err)
 	}
 	list := make([]Stats, 0, len(t.Groups))
 	for _, g := range t.Groups {
 		k := b.store.Keys(t, g)
 		f, err := b.store.Figures(ctx, &k)
 		if err != nil {
-			return nil, err
+			return nil, doing(fmt.Errorf("group %q: %w", g.Name, errs.Cause(err)))
 		}
 		list = append(list, statsOf(t, &k, f))
 	}
@@ -62,16 +63,18 @@ func (b *Bus) Stats(ctx context.Context, topic string) ([]Stats, error) {
 // GroupStats returns the figures of a topic for the bus's own group:
 // ErrGroupNotFound when the topic does not have it.
 func (b *Bus) GroupStats(ctx context.Context, topic string) (Stats, error) {
-	all, err := b.Stats(ctx, topic)
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("read figures of topic %q, group %q", topic, b.cfg.Group))
+	}
+	k, t, err := b.Failures().keys(ctx, topic)
 	if err != nil {
-		return Stats{}, err
+		return Stats{}, doing(err)
 	}
-	for _, s := range all {
-		if s.Group == b.cfg.Group {
-			return s, nil
-		}
+	f, err := b.store.Figures(ctx, k)
+	if err != nil {
+		return Stats{}, doing(err)
 	}
-	return Stats{}, fmt.Errorf("read figures of topic %q, group %q: %w", topic, b.cfg.Group, errs.GroupNotFound)
+	return statsOf(t, k, f), nil
 }
 
 func statsOf(t *store.Topic, k *store.Keys, f store.Figures) Stats {

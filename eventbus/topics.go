@@ -121,16 +121,16 @@ func (b *Bus) Topics() *Topics { return &Topics{bus: b} }
 
 // Create makes a topic: ErrTopicExists when there is one, which stays as it is.
 func (t *Topics) Create(ctx context.Context, topic string, cfg TopicConfig) error {
-	doing := fmt.Sprintf("create topic %q", topic)
+	doing := doingTo("create", topic)
 	if len(cfg.Groups) == 0 {
 		cfg.Groups = []GroupConfig{{Name: t.bus.cfg.Group}}
 	}
 	cfg, err := cfg.withDefaults()
 	if err := errors.Join(name.Check("topic", topic), err); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return doing(err)
 	}
 	if err := t.bus.ready(ctx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return doing(err)
 	}
 	s := &store.Topic{
 		Name: topic, Enabled: !cfg.Disabled, Delivery: store.Delivery(cfg.Delivery), Wire: store.Wire(cfg.Wire), MaxWaiting: cfg.MaxWaiting,
@@ -140,7 +140,12 @@ func (t *Topics) Create(ctx context.Context, topic string, cfg TopicConfig) erro
 	for _, g := range cfg.Groups {
 		s.Groups = append(s.Groups, store.Group(g))
 	}
-	return t.bus.store.CreateTopic(ctx, s)
+	return doing(t.bus.store.CreateTopic(ctx, s))
+}
+
+// doingTo says of an error what was being done to a topic.
+func doingTo(verb, topic string) func(err error) error {
+	return func(err error) error { return errs.Doing(err, fmt.Sprintf("%s topic %q", verb, topic)) }
 }
 
 // Get reads a topic: ErrTopicNotFound, ErrTopicDeleting.
@@ -166,20 +171,22 @@ func (t *Topics) Get(ctx context.Context, topic string) (Topic, error) {
 }
 
 func (t *Topics) read(ctx context.Context, topic string) (*store.Topic, error) {
+	doing := doingTo("read", topic)
 	if err := name.Check("topic", topic); err != nil {
-		return nil, err
+		return nil, doing(err)
 	}
 	if err := t.bus.ready(ctx); err != nil {
-		return nil, fmt.Errorf("read topic %q: %w", topic, err)
+		return nil, doing(err)
 	}
-	return t.bus.store.Topic(ctx, topic)
+	s, err := t.bus.store.Topic(ctx, topic)
+	return s, doing(err)
 }
 
 // List returns the names of all topics, sorted, also of one whose deletion was
 // begun and not completed.
 func (t *Topics) List(ctx context.Context) ([]string, error) {
 	if err := t.bus.ready(ctx); err != nil {
-		return nil, fmt.Errorf("list topics: %w", err)
+		return nil, errs.Doing(err, "list topics")
 	}
 	return t.bus.store.Topics(ctx)
 }
@@ -211,7 +218,7 @@ func (t *Topics) Update(ctx context.Context, topic string, u TopicUpdate) (revis
 	on := func(field string, value *bool) { set(value != nil, field, flag(value)) }
 	on(store.FieldOrderList, u.RedissonOrderList)
 	on(store.FieldOldClients, u.RedissonOldClients)
-	return t.edit(ctx, topic, edit, err)
+	return t.edit(ctx, "change", topic, edit, err)
 }
 
 // flag is a switch as it stands in Redis.
@@ -228,19 +235,21 @@ func take[T any](to, from *T) {
 	}
 }
 
-func (t *Topics) edit(ctx context.Context, topic string, e store.Edit, bad error) (int64, error) {
+func (t *Topics) edit(ctx context.Context, verb, topic string, e store.Edit, bad error) (int64, error) {
+	doing := doingTo(verb, topic)
 	if err := errors.Join(name.Check("topic", topic), bad); err != nil {
-		return 0, fmt.Errorf("change topic %q: %w", topic, err)
+		return 0, doing(err)
 	}
 	if err := t.bus.ready(ctx); err != nil {
-		return 0, fmt.Errorf("change topic %q: %w", topic, err)
+		return 0, doing(err)
 	}
-	return t.bus.store.EditTopic(ctx, topic, e)
+	revision, err := t.bus.store.EditTopic(ctx, topic, e)
+	return revision, doing(err)
 }
 
 // Enable switches a topic on.
 func (t *Topics) Enable(ctx context.Context, topic string) error {
-	_, err := t.edit(ctx, topic, store.Edit{Set: []string{store.FieldEnabled, "1"}}, nil)
+	_, err := t.edit(ctx, "enable", topic, store.Edit{Set: []string{store.FieldEnabled, "1"}}, nil)
 	return err
 }
 
@@ -248,7 +257,7 @@ func (t *Topics) Enable(ctx context.Context, topic string) error {
 // nothing is handed out any more (with AtMostOnce: within a second). What runs
 // goes on, what waits stays.
 func (t *Topics) Disable(ctx context.Context, topic string) error {
-	_, err := t.edit(ctx, topic, store.Edit{Set: []string{store.FieldEnabled, "0"}}, nil)
+	_, err := t.edit(ctx, "disable", topic, store.Edit{Set: []string{store.FieldEnabled, "0"}}, nil)
 	return err
 }
 
@@ -256,25 +265,27 @@ func (t *Topics) Disable(ctx context.Context, topic string) error {
 // Handlers that run end as they like, and nothing of them is kept. A list that
 // was given as a QueueKey stays. A deletion that fails half way can be repeated.
 func (t *Topics) Delete(ctx context.Context, topic string) error {
+	doing := doingTo("delete", topic)
 	if err := name.Check("topic", topic); err != nil {
-		return err
+		return doing(err)
 	}
 	if err := t.bus.ready(ctx); err != nil {
-		return fmt.Errorf("delete topic %q: %w", topic, err)
+		return doing(err)
 	}
-	return t.bus.store.DeleteTopic(ctx, topic)
+	return doing(t.bus.store.DeleteTopic(ctx, topic))
 }
 
 // AddGroup adds a group; it gets what is sent from then on. A running bus adds
 // its own.
 func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) error {
+	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("add group %q to topic %q", g.Name, topic)) }
 	if err := errors.Join(name.Check("topic", topic), g.check("")); err != nil {
-		return fmt.Errorf("add group to topic %q: %w", topic, err)
+		return doing(err)
 	}
 	if err := t.bus.ready(ctx); err != nil {
-		return fmt.Errorf("add group to topic %q: %w", topic, err)
+		return doing(err)
 	}
-	return t.bus.store.AddGroup(ctx, topic, store.Group(g))
+	return doing(t.bus.store.AddGroup(ctx, topic, store.Group(g)))
 }
 
 // RemoveGroup removes a group with all that it holds; a list that was given as a
@@ -282,13 +293,16 @@ func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) erro
 // from the first step on, and where one of its name is added before the last,
 // AddGroup takes the steps that are left.
 func (t *Topics) RemoveGroup(ctx context.Context, topic, group string) error {
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("remove group %q from topic %q", group, topic))
+	}
 	if err := errors.Join(name.Check("topic", topic), name.Check("group", group)); err != nil {
-		return fmt.Errorf("remove group from topic %q: %w", topic, err)
+		return doing(err)
 	}
 	if err := t.bus.ready(ctx); err != nil {
-		return fmt.Errorf("remove group from topic %q: %w", topic, err)
+		return doing(err)
 	}
-	return t.bus.store.RemoveGroup(ctx, topic, group)
+	return doing(t.bus.store.RemoveGroup(ctx, topic, group))
 }
 
 // withDefaults returns the complete settings, as they are stored: 0 for no limit.

@@ -164,6 +164,12 @@ func TestOnATerminal(t *testing.T) {
 	b.eventually("the answer", func() bool { return strings.Contains(term.shown(), "replayed 1") })
 
 	term = b.terminal()
+	require.Equal(t, 1, b.startOn(term, "failures", "replay", "nope", "--all")())
+	b.eventually("the error", func() bool {
+		return strings.Contains(term.shown(), `: replay failures of topic "nope", group "default": topic not found`)
+	})
+
+	term = b.terminal()
 	wait := b.startOn(term, "send", "orders", "--lines", "-")
 	_, err := term.master.WriteString("1\n")
 	require.NoError(t, err)

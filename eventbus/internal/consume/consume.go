@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus/internal/delay"
 	"github.com/seed4933/eventbus/eventbus/internal/dispatch"
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
 	"github.com/seed4933/eventbus/eventbus/internal/finish"
 	"github.com/seed4933/eventbus/eventbus/internal/lease"
 	"github.com/seed4933/eventbus/eventbus/internal/link"
@@ -209,7 +210,7 @@ func (c *Consumer) finishGrace() time.Duration {
 func (c *Consumer) start(ctx context.Context) error {
 	for _, t := range c.topics {
 		if err := c.join(ctx, t.name); err != nil {
-			return err
+			return fmt.Errorf("topic %q: %w", t.name, errs.Cause(err))
 		}
 	}
 	var err error
@@ -218,12 +219,12 @@ func (c *Consumer) start(ctx context.Context) error {
 	}
 	for _, t := range c.topics {
 		if err := c.load(ctx, t); err != nil {
-			return err
+			return fmt.Errorf("topic %q: %w", t.name, errs.Cause(err))
 		}
 	}
 	if err := c.keeper.Enroll(ctx); err != nil {
 		c.leave(0) // it may be half done
-		return fmt.Errorf("take a lease: %w", err)
+		return err
 	}
 	c.alive()
 	c.serve()

@@ -64,7 +64,7 @@ func (s *Sender) Send(ctx context.Context, topic string, events []wire.Entry) er
 // for each.
 func (s *Sender) SendDelayed(ctx context.Context, topic string, events []wire.Entry, due []store.Due) error {
 	if err := ctx.Err(); err != nil {
-		return fmt.Errorf("send to topic %q: %w", topic, err)
+		return err
 	}
 	u := &unit{events: events, due: due, since: time.Now(), done: make(chan error, 1)}
 	for i := range events {
@@ -78,14 +78,14 @@ func (s *Sender) SendDelayed(ctx context.Context, topic string, events []wire.En
 	case <-ctx.Done():
 	}
 	if l.withdraw(u) {
-		return fmt.Errorf("send to topic %q: not sent: %w", topic, ctx.Err())
+		return fmt.Errorf("not sent: %w", ctx.Err())
 	}
 	select {
 	case err := <-u.done: // in this moment
 		return err
 	default:
 	}
-	return fmt.Errorf("send to topic %q: given up while the call was under way; the events may have been sent: %w", topic, ctx.Err())
+	return fmt.Errorf("given up while the call was under way; the events may have been sent: %w", ctx.Err())
 }
 
 // lane returns the lane of a topic. Lanes of topics that do not exist are not
@@ -207,7 +207,7 @@ func (l *lane) deliver(batch []*unit) {
 		case !apart:
 			u.done <- err
 		case errors.Is(err, errs.Unavailable): // each would wait for all those before it
-			u.done <- notSent(l.name, err)
+			u.done <- notSent(err)
 		default:
 			err = l.call([]*unit{u})
 			u.done <- err
@@ -222,8 +222,8 @@ func (l *lane) deliver(batch []*unit) {
 	}
 }
 
-func notSent(topic string, before error) error {
-	return fmt.Errorf("send to topic %q: not sent: the send before it failed: %w", topic, before)
+func notSent(before error) error {
+	return fmt.Errorf("not sent: the send before it failed: %w", errs.Cause(before))
 }
 
 // giveUp fails the units that have waited long for a call that was not answered:
@@ -238,7 +238,7 @@ func (l *lane) giveUp(err error) {
 			continue
 		}
 		u.events = nil
-		u.done <- notSent(l.name, err)
+		u.done <- notSent(err)
 	}
 	clear(l.waiting[len(left):])
 	l.waiting = left
@@ -264,13 +264,13 @@ func (l *lane) call(batch []*unit) error {
 		case errors.Is(err, errs.TopicNotFound) && l.sender.create != nil && !created:
 			l.topic, created = nil, true
 			if err := l.sender.create(ctx, l.name); err != nil && !errors.Is(err, errs.TopicExists) {
-				return err
+				return fmt.Errorf("it is missing, and cannot be made: %w", errs.Cause(err))
 			}
 		default:
 			return err
 		}
 	}
-	return fmt.Errorf("send to topic %q: %w: they changed %d times during one send", l.name, errs.Conflict, maxStale)
+	return fmt.Errorf("%w: they changed %d times during one send", errs.Conflict, maxStale)
 }
 
 func (l *lane) read(ctx context.Context) (err error) {

@@ -19,25 +19,32 @@ const layoutVersion = "1"
 // Check connects, and refuses a server that cannot work: unreachable, with
 // other credentials, too old, or with data of another layout.
 func (s *Store) Check(ctx context.Context) error {
+	if err := s.check(ctx); err != nil {
+		// Not by Doing: it stays where this is a step of something else.
+		return fmt.Errorf("connect to Redis: %w", errs.Cause(err))
+	}
+	return nil
+}
+
+func (s *Store) check(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	const doing = "connect to Redis"
 	if err := s.rdb.Ping(ctx).Err(); err != nil {
-		return wrap(doing, err)
+		return wrap("ping Redis", err)
 	}
 	if err := s.checkVersion(ctx); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return err
 	}
 	if err := s.rdb.SetNX(ctx, s.ns.layout(), layoutVersion, 0).Err(); err != nil && code(err) != "OOM" {
-		return wrap(doing, err)
+		return wrap("write the layout", err)
 	}
 	found, err := s.rdb.Get(ctx, s.ns.layout()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return wrap(doing, err)
+		return wrapOf(s.ns.layout(), "read the layout", err)
 	}
 	if found != layoutVersion && err == nil {
-		return fmt.Errorf("%s: %w: key %s says %q, this program knows %q; use another namespace or the release that wrote it",
-			doing, errs.LayoutMismatch, s.ns.layout(), found, layoutVersion)
+		return fmt.Errorf("%w: key %s says %q, this program knows %q; use another namespace or the release that wrote it",
+			errs.LayoutMismatch, s.ns.layout(), found, layoutVersion)
 	}
 	return nil
 }
@@ -73,7 +80,7 @@ func (s *Store) Revision(ctx context.Context) (int64, error) {
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
-	return n, wrap("look for changed settings", err)
+	return n, wrapOf(s.ns.revision(), "look for changed settings", err)
 }
 
 // Ping asks Redis for a sign of life.

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -49,7 +48,7 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 	s := &Store{ns: keyspace(namespace), scripts: loadScripts()}
 	switch c := rdb.(type) {
 	case nil:
-		return nil, fmt.Errorf("open store: %w", errs.Invalid("redis client", nil, "it is nil; pass a *redis.Client, a *redis.ClusterClient or another redis.UniversalClient"))
+		return nil, errs.Invalid("redis client", nil, "it is nil; pass a *redis.Client, a *redis.ClusterClient or another redis.UniversalClient")
 	case *redis.Client:
 		o := *c.Options()
 		o.MaxRetries = -1

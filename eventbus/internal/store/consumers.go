@@ -6,20 +6,22 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
 )
 
 // Enroll writes what a consumer runs, and takes its lease.
 func (s *Store) Enroll(ctx context.Context, consumer string, lease time.Duration, runs []byte) error {
 	if err := s.Describe(ctx, consumer, runs); err != nil {
-		return err
+		return errs.Doing(err, "take a lease")
 	}
 	_, _, err := s.renew(ctx, consumer, lease, true)
-	return err
+	return errs.Doing(err, "take a lease")
 }
 
 // Describe writes what a consumer runs beside its lease.
 func (s *Store) Describe(ctx context.Context, consumer string, runs []byte) error {
-	return wrap("describe consumer", s.eval(ctx, "describe", []string{s.ns.runs()}, consumer, runs).Err())
+	return wrapOf(s.ns.runs(), "describe consumer", s.eval(ctx, "describe", []string{s.ns.runs()}, consumer, runs).Err())
 }
 
 // Renew renews a consumer's lease; held is false when it is gone, which means
@@ -32,7 +34,7 @@ func (s *Store) Renew(ctx context.Context, consumer string, lease time.Duration)
 func (s *Store) renew(ctx context.Context, consumer string, lease time.Duration, take bool) (bool, []string, error) {
 	reply, err := s.eval(ctx, "renew", []string{s.ns.consumers()}, consumer, lease.Milliseconds(), flag(take)).Slice()
 	if err != nil {
-		return false, nil, wrap("renew lease", err)
+		return false, nil, wrapOf(s.ns.consumers(), "renew lease", err)
 	}
 	var expired []string
 	for _, id := range reply[1:] {
@@ -88,11 +90,11 @@ func (s *Store) Consumers(ctx context.Context) ([]Consumer, error) {
 	defer cancel()
 	leases, err := s.rdb.ZRangeWithScores(ctx, s.ns.consumers(), 0, -1).Result()
 	if err != nil {
-		return nil, wrap("list consumers", err)
+		return nil, wrapOf(s.ns.consumers(), "list consumers", err)
 	}
 	runs, err := s.rdb.HGetAll(ctx, s.ns.runs()).Result()
 	if err != nil {
-		return nil, wrap("list what consumers run", err)
+		return nil, wrapOf(s.ns.runs(), "list what consumers run", err)
 	}
 	all := make([]Consumer, 0, len(leases))
 	for _, z := range leases {
@@ -113,7 +115,7 @@ func (s *Store) Runs(ctx context.Context, consumer string) ([]byte, error) {
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
-	return runs, wrap("read what a consumer ran", err)
+	return runs, wrapOf(s.ns.runs(), "read what a consumer ran", err)
 }
 
 // Holders lists the consumers that may hold entries of a queue.
@@ -121,7 +123,7 @@ func (s *Store) Holders(ctx context.Context, k *Keys) ([]string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	ids, err := s.rdb.SMembers(ctx, k.Holders).Result()
-	return ids, wrap("list holders", err)
+	return ids, wrapOf(k.Holders, "list holders", err)
 }
 
 // Enrolled tells which of the consumers stand in the registry, expired or not.

@@ -55,10 +55,12 @@ func (s *Store) DeleteTopic(ctx context.Context, name string) error {
 	case errors.Is(err, errs.TopicDeleting): // somebody has begun, and may not have told
 		err = s.announce(ctx, name)
 	case errors.Is(err, errs.TopicNotFound):
-		err = errors.Join(err, s.index(ctx, name, false))
+		if left := s.index(ctx, name, false); left != nil {
+			err = errors.Join(errs.Cause(err), left)
+		}
 	}
 	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return errs.Doing(err, doing)
 	}
 	mark, groups, err := s.marked(ctx, name)
 	stands := mark != ""
@@ -75,10 +77,7 @@ func (s *Store) DeleteTopic(ctx context.Context, name string) error {
 	if err == nil {
 		err = s.index(ctx, name, false)
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
+	return errs.Doing(err, doing)
 }
 
 // marked reads the mark of a topic that is being deleted, "" where there is none,
@@ -87,9 +86,10 @@ func (s *Store) DeleteTopic(ctx context.Context, name string) error {
 func (s *Store) marked(ctx context.Context, topic string) (mark string, groups []string, err error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	fields, err := s.rdb.HGetAll(ctx, s.ns.config(topic)).Result()
+	config := s.ns.config(topic)
+	fields, err := s.rdb.HGetAll(ctx, config).Result()
 	if err != nil {
-		return "", nil, wrap("read its groups", err)
+		return "", nil, wrapOf(config, "read its groups", err)
 	}
 	for field := range fields {
 		if kind, name, _ := strings.Cut(field, "|"); kind+"|" == groupField("") || kind+"|" == removingPrefix {
@@ -103,10 +103,11 @@ func (s *Store) marked(ctx context.Context, topic string) (mark string, groups [
 // RemoveGroup removes a group from a topic with all that it holds. One that was
 // cut short can be run again.
 func (s *Store) RemoveGroup(ctx context.Context, topic, group string) error {
-	doing := fmt.Sprintf("remove group %q of topic %q", group, topic)
-	status, err := s.eval(ctx, "ungroup", []string{s.ns.config(topic)}, group, newMark()).Int()
+	doing := fmt.Sprintf("remove group %q from topic %q", group, topic)
+	config := s.ns.config(topic)
+	status, err := s.eval(ctx, "ungroup", []string{config}, group, newMark()).Int()
 	if err != nil {
-		return wrap(doing, err)
+		return wrapOf(config, doing, err)
 	}
 	switch status {
 	case 0:
@@ -120,24 +121,21 @@ func (s *Store) RemoveGroup(ctx context.Context, topic, group string) error {
 			err = s.completeRemoval(ctx, topic, group)
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
-	}
-	return nil
+	return errs.Doing(err, doing)
 }
 
 // completeRemoval removes the keys of a group that was taken out of the settings,
 // if there are any left, and then its mark.
 func (s *Store) completeRemoval(ctx context.Context, topic, group string) error {
-	field := removingField(group)
+	field, config := removingField(group), s.ns.config(topic)
 	call, cancel := bounded(ctx)
-	mark, err := s.rdb.HGet(call, s.ns.config(topic), field).Result()
+	mark, err := s.rdb.HGet(call, config, field).Result()
 	cancel()
 	if errors.Is(err, redis.Nil) {
 		return nil // somebody else was quicker
 	}
 	if err != nil {
-		return wrap("look what is being removed", err)
+		return wrapOf(config, "look what is being removed", err)
 	}
 	_, err = s.unlinkGroup(ctx, topic, group, field, mark)
 	return err

@@ -83,19 +83,26 @@ func wrap(doing string, err error) error {
 	}
 	switch {
 	case c == "WRONGTYPE":
-		return fmt.Errorf("%s: %w: %w", doing, errs.WrongType, err)
+		err = fmt.Errorf("%w: %w", errs.WrongType, err)
 	case c != "" && advice[c] != "":
-		return fmt.Errorf("%s: %w: %s: %w", doing, errs.Unavailable, advice[c], err)
+		err = fmt.Errorf("%w: %s: %w", errs.Unavailable, advice[c], err)
 	case c == "MASTERDOWN" || c == "CLUSTERDOWN" || c == "TRYAGAIN" || c == "UNBLOCKED" || c == "NOREPLICAS":
-		return fmt.Errorf("%s: %w: %w", doing, errs.Unavailable, err)
+		err = fmt.Errorf("%w: %w", errs.Unavailable, err)
 	case c != "":
-		return fmt.Errorf("%s: %w", doing, err)
 	case errors.Is(err, context.Canceled):
-		return fmt.Errorf("%s: %w", doing, err)
 	case offline(err):
-		return fmt.Errorf("%s: %w: %w", doing, errs.Unavailable, err)
+		err = fmt.Errorf("%w: %w", errs.Unavailable, err)
 	}
-	return fmt.Errorf("%s: %w", doing, err)
+	return errs.Doing(err, doing)
+}
+
+// wrapOf is wrap for a call that names one key alone: where that holds another
+// type, the error says which it is.
+func wrapOf(key, doing string, err error) error {
+	if code(err) == "WRONGTYPE" {
+		return errs.Doing(fmt.Errorf("%w: %s: %w", errs.WrongType, key, said{err}), doing)
+	}
+	return wrap(doing, err)
 }
 
 // offline tells that the error comes from the connection, not from Redis.

@@ -111,7 +111,7 @@ func (s *Store) Replay(ctx context.Context, k *Keys, failures []Record, entries 
 		return nil, wrap(doing, err)
 	}
 	if reply[0].(int64) == 0 {
-		return nil, fmt.Errorf("%s: %w", doing, errs.GroupNotFound)
+		return nil, errs.Doing(errs.GroupNotFound, doing)
 	}
 	moved := make([]string, 0, len(reply)-1)
 	for _, id := range reply[1:] {

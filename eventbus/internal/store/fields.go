@@ -2,7 +2,6 @@ package store
 
 import (
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -13,14 +12,6 @@ var (
 	errFieldExists  = errors.New("a field exists already")
 	errBeingRemoved = errors.New("a group of that name is still being removed")
 )
-
-// as replaces one sentinel in an error by another.
-func as(err, from, to error) error {
-	if errors.Is(err, from) {
-		return fmt.Errorf("%s: %w", strings.TrimSuffix(err.Error(), ": "+from.Error()), to)
-	}
-	return err
-}
 
 // slot is the Redis Cluster hash slot of a key: CRC16 (XMODEM) of the hash tag,
 // or of the whole key, modulo 16384 (Redis Cluster specification, "Key

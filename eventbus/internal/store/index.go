@@ -35,13 +35,13 @@ func (s *Store) index(ctx context.Context, topic string, list bool) error {
 func (s *Store) list(ctx context.Context, topic string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return wrap("index topic", s.rdb.SAdd(ctx, s.ns.topics(), topic).Err())
+	return wrapOf(s.ns.topics(), "index topic", s.rdb.SAdd(ctx, s.ns.topics(), topic).Err())
 }
 
 func (s *Store) unlist(ctx context.Context, topic string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return wrap("take topic off the index", s.rdb.SRem(ctx, s.ns.topics(), topic).Err())
+	return wrapOf(s.ns.topics(), "take topic off the index", s.rdb.SRem(ctx, s.ns.topics(), topic).Err())
 }
 
 func (s *Store) exists(ctx context.Context, topic string) (bool, error) {

@@ -34,32 +34,33 @@ func (s *Store) Send(ctx context.Context, t *Topic, entries [][]byte) error {
 }
 
 func noGroup(doing string) error {
-	return fmt.Errorf("%s: %w; add one, or nobody would ever get the event", doing, errs.NoGroup)
+	return errs.Doing(fmt.Errorf("%w; add one, or nobody would ever get the event", errs.NoGroup), doing)
 }
 
 // sent reads the reply to a send: a status, and what it is about.
 func sent(doing string, t *Topic, reply []int64, err error) error {
 	if err != nil {
-		if mayHaveRun(err) {
-			doing += ": no reply came, and the events may have been sent"
+		maybe := mayHaveRun(err)
+		if err = wrap(doing, err); maybe {
+			err = errs.Doing(fmt.Errorf("no reply came, and the events may have been sent: %w", errs.Cause(err)), doing)
 		}
-		return wrap(doing, err)
+		return err
 	}
 	switch reply[0] {
 	case 1:
 		return nil
 	case 0:
-		return fmt.Errorf("%s: %w", doing, errs.TopicNotFound)
+		return errs.Doing(errs.TopicNotFound, doing)
 	case -1:
-		return fmt.Errorf("%s: %w", doing, errs.TopicDeleting)
+		return errs.Doing(errs.TopicDeleting, doing)
 	case -3:
-		return fmt.Errorf("%s: %w", doing, errs.TopicDisabled)
+		return errs.Doing(errs.TopicDisabled, doing)
 	case -4:
-		return fmt.Errorf("%s: %w: %d of at most %d events wait in group %q", doing, errs.TopicFull,
-			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name)
+		return errs.Doing(fmt.Errorf("%w: %d of at most %d events wait in group %q", errs.TopicFull,
+			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name), doing)
 	case -6:
-		return fmt.Errorf("%s: %w: %d of at most %d delayed events are pending in group %q", doing, errs.TopicFull,
-			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name)
+		return errs.Doing(fmt.Errorf("%w: %d of at most %d delayed events are pending in group %q", errs.TopicFull,
+			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name), doing)
 	default:
 		return ErrStale
 	}

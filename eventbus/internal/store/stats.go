@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
 )
 
 // Figures are the numbers of one topic and group, read one after another.
@@ -30,7 +32,7 @@ func (s *Store) Figures(ctx context.Context, k *Keys) (Figures, error) {
 	doing := fmt.Sprintf("read figures of topic %q, group %q", k.Topic, k.Group)
 	holders, err := s.Holders(ctx, k)
 	if err != nil {
-		return Figures{}, fmt.Errorf("%s: %w", doing, err)
+		return Figures{}, errs.Doing(err, doing)
 	}
 	call, cancel := bounded(ctx)
 	defer cancel()
@@ -75,7 +77,7 @@ func (s *Store) Figures(ctx context.Context, k *Keys) (Figures, error) {
 		f.Totals[name], _ = strconv.ParseInt(text, 10, 64)
 	}
 	f.Now, err = s.Now(ctx)
-	return f, err
+	return f, errs.Doing(err, doing)
 }
 
 // CountFailures counts the failures of a topic and group.

@@ -87,7 +87,7 @@ func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 	doing := fmt.Sprintf("create topic %q", t.Name)
 	for _, g := range t.Groups {
 		if err := s.checkQueueKey(ctx, t.Name, g); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
+			return errs.Doing(err, doing)
 		}
 	}
 	fields := []any{
@@ -99,20 +99,21 @@ func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 	for _, g := range t.Groups {
 		fields = append(fields, groupField(g.Name), g.QueueKey)
 	}
-	made, err := s.eval(ctx, "create", []string{s.ns.config(t.Name)}, fields...).Int()
+	config := s.ns.config(t.Name)
+	made, err := s.eval(ctx, "create", []string{config}, fields...).Int()
 	if err != nil {
-		return wrap(doing, err)
+		return wrapOf(config, doing, err)
 	}
 	if made == -1 {
-		return fmt.Errorf("%s: %w; run the deletion again to complete it", doing, errs.TopicDeleting)
+		return errs.Doing(fmt.Errorf("%w; run the deletion again to complete it", errs.TopicDeleting), doing)
 	}
 	if err := s.IndexTopic(ctx, t.Name); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return errs.Doing(err, doing)
 	}
 	if made == 0 {
-		return fmt.Errorf("%s: %w", doing, errs.TopicExists)
+		return errs.Doing(errs.TopicExists, doing)
 	}
-	return s.announce(ctx, t.Name)
+	return errs.Doing(s.announce(ctx, t.Name), doing)
 }
 
 // checkQueueKey refuses a queue key that could never work, and one that another
@@ -169,15 +170,16 @@ func (s *Store) Topic(ctx context.Context, name string) (*Topic, error) {
 	doing := fmt.Sprintf("read topic %q", name)
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	fields, err := s.rdb.HGetAll(ctx, s.ns.config(name)).Result()
+	config := s.ns.config(name)
+	fields, err := s.rdb.HGetAll(ctx, config).Result()
 	if err != nil {
-		return nil, wrap(doing, err)
+		return nil, wrapOf(config, doing, err)
 	}
 	if len(fields) == 0 {
-		return nil, fmt.Errorf("%s: %w", doing, errs.TopicNotFound)
+		return nil, errs.Doing(errs.TopicNotFound, doing)
 	}
 	if fields[fieldDeleting] != "" {
-		return nil, fmt.Errorf("%s: %w", doing, errs.TopicDeleting)
+		return nil, errs.Doing(errs.TopicDeleting, doing)
 	}
 	return parseTopic(name, fields), nil
 }
@@ -226,7 +228,7 @@ func (s *Store) Topics(ctx context.Context) ([]string, error) {
 	for {
 		page, next, err := s.scanTopics(ctx, cursor)
 		if err != nil {
-			return nil, wrap("list topics", err)
+			return nil, wrapOf(s.ns.topics(), "list topics", err)
 		}
 		names = append(names, page...)
 		if cursor = next; cursor == 0 {
@@ -264,14 +266,15 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 	for _, v := range e.Remove {
 		args = append(args, v)
 	}
-	reply, err := s.eval(ctx, "edit", []string{s.ns.config(topic)}, args...).Int64Slice()
+	config := s.ns.config(topic)
+	reply, err := s.eval(ctx, "edit", []string{config}, args...).Int64Slice()
 	if err != nil {
-		return 0, wrap(doing, err)
+		return 0, wrapOf(config, doing, err)
 	}
 	status, revision := reply[0], reply[1]
 	switch status {
 	case 1:
-		return revision, s.announce(ctx, topic)
+		return revision, errs.Doing(s.announce(ctx, topic), doing)
 	case 0:
 		err = errs.TopicNotFound
 	case -1:
@@ -285,7 +288,7 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 	default:
 		err = errFieldExists
 	}
-	return revision, fmt.Errorf("%s: %w", doing, err)
+	return revision, errs.Doing(err, doing)
 }
 
 // AddGroup adds a group to a topic. Where a removal of that name is half done, it
@@ -293,16 +296,19 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 func (s *Store) AddGroup(ctx context.Context, topic string, g Group) error {
 	doing := fmt.Sprintf("add group %q to topic %q", g.Name, topic)
 	if err := s.checkQueueKey(ctx, topic, g); err != nil {
-		return fmt.Errorf("%s: %w", doing, err)
+		return errs.Doing(err, doing)
 	}
 	field := groupField(g.Name)
 	for {
 		_, err := s.EditTopic(ctx, topic, Edit{Forbid: field, Set: []string{field, g.QueueKey}})
+		if errors.Is(err, errFieldExists) {
+			err = errs.GroupExists
+		}
 		if !errors.Is(err, errBeingRemoved) {
-			return as(err, errFieldExists, errs.GroupExists)
+			return errs.Doing(err, doing)
 		}
 		if err := s.completeRemoval(ctx, topic, g.Name); err != nil {
-			return fmt.Errorf("%s: %w", doing, err)
+			return errs.Doing(err, doing)
 		}
 	}
 }
@@ -316,22 +322,26 @@ func (s *Store) SetHandler(ctx context.Context, topic, group, handler, settings 
 		e.Set = []string{handlerField(group, handler), settings}
 	}
 	revision, err := s.EditTopic(ctx, topic, e)
-	return revision, as(err, errMissingField, errs.GroupNotFound)
+	if errors.Is(err, errMissingField) {
+		err = errs.GroupNotFound
+	}
+	return revision, errs.Doing(err, fmt.Sprintf("change handler %q of topic %q, group %q", handler, topic, group))
 }
 
 // announce tells all processes that a topic's settings have changed: the
 // counter is what they trust, the message only makes them look at once.
 func (s *Store) announce(ctx context.Context, topic string) error {
-	err := s.eval(ctx, "announce", []string{s.ns.revision()}).Err()
+	revision := s.ns.revision()
+	err := s.eval(ctx, "announce", []string{revision}).Err()
 	if err == nil {
 		ctx, cancel := bounded(ctx)
 		defer cancel()
 		err = s.rdb.Publish(ctx, s.ns.changes(), topic).Err()
 	}
-	if code(err) == "NOPERM" {
+	if err == nil || code(err) == "NOPERM" {
 		return nil // the counter suffices; who may not publish is told at start
 	}
-	return wrap(fmt.Sprintf("announce the change of topic %q, which stands", topic), err)
+	return fmt.Errorf("the change stands, but was not announced: %w", errs.Cause(wrapOf(revision, "", err)))
 }
 
 func flag(on bool) string {

@@ -65,6 +65,16 @@ func (a *app) explain(ctx context.Context, err error) string {
 	return text
 }
 
+// partOf says of an error of the bus what the user has asked for, in place of the
+// step on the way to it that has failed: what the bus says of that is in front of
+// each of its errors, and of what these wrap it is not.
+func partOf(what string, err error) error {
+	if cause := errors.Unwrap(err); cause != nil {
+		err = cause
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
 // ofServer tells that it matters which server and namespace were asked.
 func ofServer(err error) bool {
 	return isAny(err, eventbus.ErrTopicNotFound, eventbus.ErrTopicExists, eventbus.ErrGroupNotFound, eventbus.ErrHandlerNotFound,

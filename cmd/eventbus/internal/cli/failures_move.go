@@ -127,7 +127,7 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 func lossOf(ctx context.Context, s *session, topic string, state eventbus.FailureState) (string, error) {
 	count, err := s.bus.Failures().Count(ctx, topic)
 	if err != nil {
-		return "", err
+		return "", partOf(fmt.Sprintf("discard failures of topic %q, group %q", topic, s.group), err)
 	}
 	n := count.Dead
 	if state == eventbus.Retrying {
@@ -142,17 +142,16 @@ func (a *app) move(ctx context.Context, s *session, topic string, filter eventbu
 ) (int64, error) {
 	p := a.progress()
 	if p != nil {
-		before, err := s.bus.GroupStats(ctx, topic)
-		if err != nil {
-			return 0, err
+		// Where there are no figures, the work itself says what is wrong.
+		if before, err := s.bus.GroupStats(ctx, topic); err == nil {
+			p.every(ctx, func(ctx context.Context) string {
+				now, err := s.bus.GroupStats(ctx, topic)
+				if err != nil {
+					return ""
+				}
+				return fmt.Sprintf("%s %d", verb, total(now)-total(before))
+			})
 		}
-		p.every(ctx, func(ctx context.Context) string {
-			now, err := s.bus.GroupStats(ctx, topic)
-			if err != nil {
-				return ""
-			}
-			return fmt.Sprintf("%s %d", verb, total(now)-total(before))
-		})
 	}
 	n, err := do(ctx, topic, filter)
 	p.end()

@@ -33,7 +33,7 @@ func (s *sending) checkAttributes(c *cobra.Command, bus *session) error {
 	// A topic keeps its wire for life, so that this holds until the event is sent.
 	t, err := bus.bus.Topics().Get(c.Context(), s.topic)
 	if err != nil {
-		return fmt.Errorf("send to topic %q: %w", s.topic, err)
+		return partOf(fmt.Sprintf("send to topic %q", s.topic), err)
 	}
 	if t.Wire == eventbus.WireRaw {
 		return wrongUsage("topic %s has wire raw, which keeps the payload alone; leave out %s", s.topic, strings.Join(given, ", "))

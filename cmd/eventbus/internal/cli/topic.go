@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -186,7 +185,7 @@ func (a *app) topicShow() *cobra.Command {
 			return a.with(func(s *session) error {
 				t, err := s.bus.Topics().Get(c.Context(), args[0])
 				if err != nil {
-					return fmt.Errorf("show topic: %w", err)
+					return err
 				}
 				v := viewTopic(t)
 				return a.out.Sheet(v, v.sheet())

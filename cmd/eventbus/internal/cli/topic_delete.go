@@ -42,7 +42,7 @@ func (a *app) consentToDeletion(ctx context.Context, s *session, topic string) e
 		return a.consent(ctx, fmt.Sprintf("this deletes what an earlier deletion has left of topic %s", topic))
 	}
 	if err != nil {
-		return err
+		return partOf(fmt.Sprintf("delete topic %q", topic), err)
 	}
 	holds := make([]string, len(all))
 	for i, g := range all {
@@ -55,16 +55,17 @@ func (a *app) consentToDeletion(ctx context.Context, s *session, topic string) e
 }
 
 func (a *app) consentToRemoval(ctx context.Context, s *session, topic, group string) error {
+	doing := fmt.Sprintf("remove group %q from topic %q", group, topic)
 	all, err := s.bus.Stats(ctx, topic)
 	if err != nil {
-		return err
+		return partOf(doing, err)
 	}
 	for _, g := range all {
 		if g.Group == group {
 			return a.consent(ctx, fmt.Sprintf("this removes group %s of topic %s with all that it holds, for good: %s", group, topic, holdings(g)))
 		}
 	}
-	return fmt.Errorf("remove group %q from topic %q: %w", group, topic, eventbus.ErrGroupNotFound)
+	return fmt.Errorf("%s: %w", doing, eventbus.ErrGroupNotFound)
 }
 
 // holdings counts what a group holds and would lose.
