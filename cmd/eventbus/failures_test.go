@@ -46,6 +46,27 @@ func (b *bed) fail(topic, handler string, payloads ...string) {
 	require.NoError(b.t, bus.Close())
 }
 
+// retry sends payloads to a handler that wants to be run again much later, and
+// waits until all wait for that.
+func (b *bed) retry(topic, handler string, payloads ...string) {
+	b.t.Helper()
+	bus := b.run(topic, handler, func(_ context.Context, e *eventbus.Event) error {
+		return eventbus.RetryAfter(time.Hour, errors.New("not now"))
+	})
+	before, err := bus.GroupStats(b.t.Context(), topic)
+	require.NoError(b.t, err)
+	for _, p := range payloads {
+		_, err := bus.Send(b.t.Context(), topic, eventbus.Raw{Payload: []byte(p)})
+		require.NoError(b.t, err)
+	}
+	b.eventually("all are to be retried", func() bool {
+		now, err := bus.GroupStats(b.t.Context(), topic)
+		require.NoError(b.t, err)
+		return now.Retrying >= before.Retrying+int64(len(payloads)) && now.Waiting+now.InFlight == 0
+	})
+	require.NoError(b.t, bus.Close())
+}
+
 func numbers(from, to int) []string {
 	var all []string
 	for i := from; i < to; i++ {
@@ -168,29 +189,64 @@ func TestFailuresReplayAndDiscard(t *testing.T) {
 	require.Contains(t, b.fails(1, "failures", "replay", "nope", "--all"), "topic not found")
 }
 
-// A mistyped handler is told of, beside an answer that is right for it.
+// told is a call of failures that finds nothing: it answers as one that does, and
+// says in one line on stderr why there may be nothing.
+func (b *bed) told(args ...string) (out, note string) {
+	b.t.Helper()
+	r := b.call(nil, append([]string{"failures"}, args...)...)
+	require.Equal(b.t, 0, r.code, "%v: %s", args, r.err)
+	return r.out, b.oneLine(r.err)
+}
+
+// A mistyped handler is told of, with those that there are, beside an answer that
+// is right for it.
 func TestFailuresOfUnknownHandler(t *testing.T) {
 	b := setup(t)
 	b.ok("topic", "create", "orders")
-	told := func(args ...string) (out, note string) {
-		t.Helper()
-		r := b.call(nil, append([]string{"failures"}, args...)...)
-		require.Equal(t, 0, r.code, r.err)
-		return r.out, b.oneLine(r.err)
-	}
-	const none = "eventbus: no failure of handler mial is in state dead, topic orders, group default; "
-	_, note := told("list", "orders", "--handler", "mial", "-o", "json")
-	require.Equal(t, none+"no handler has any", note)
+	const unknown = "eventbus: handler mial is not known in topic orders, group default: no process runs it, nothing is set for it, no failure is of it; "
+	_, note := b.told("list", "orders", "--handler", "mial", "-o", "json")
+	require.Equal(t, unknown+"nor is any other", note)
 	b.fail("orders", "mail", "1", "2")
 	b.fail("orders", "bill", "3")
+	b.retry("orders", "mail", "4")
+	b.retry("orders", "late", "5")
+	b.ok("handler", "update", "orders", "set", "--timeout", "1s", "--force")
+	b.run("orders", "print", func(context.Context, *eventbus.Event) error { return nil })
 	for verb, answer := range map[string]string{"list": "", "replay": `{"topic":"orders","group":"default","replayed":0}` + "\n", "discard": `{"topic":"orders","group":"default","discarded":0}` + "\n"} {
-		out, note := told(verb, "orders", "--handler", "mial", "-o", "json")
-		require.Equal(t, answer, out)
-		require.Equal(t, none+"handlers that have some: bill (1), mail (2)", note, verb)
+		for _, state := range []string{"dead", "retry"} {
+			out, note := b.told(verb, "orders", "--handler", "mial", "--state", state, "-o", "json")
+			require.Equal(t, answer, out)
+			require.Equal(t, unknown+"known are: bill (1 dead), late (1 to be retried), mail (2 dead, 1 to be retried), print, set", note, verb)
+		}
 	}
-	_, note = told("list", "orders", "--handler", "mail", "--state", "retry")
-	require.Contains(t, note, "no failure of handler mail is in state retry")
 	require.Equal(t, "discarded 0\n", b.ok("failures", "discard", "orders", "--handler", "mail", "--before", "2000-01-01T00:00:00Z"))
+}
+
+// Where those that are asked for are in the other state, that is said.
+func TestFailuresInTheOtherState(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.ok("handler", "update", "orders", "print", "--timeout", "1s", "--force")
+	require.Equal(t, "replayed 0\n", b.ok("failures", "replay", "orders", "--all"), "there is nothing to tell")
+	_, note := b.told("replay", "orders", "--handler", "print")
+	require.Equal(t, "eventbus: handler print has no failure in topic orders, group default", note)
+	b.retry("orders", "mail", "1", "2")
+	_, note = b.told("list", "orders", "--handler", "print")
+	require.Equal(t, "eventbus: handler print has no failure in topic orders, group default; others have: mail (2 to be retried)", note)
+	for _, args := range [][]string{{"list", "orders"}, {"list", "orders", "--before", "0s"}, {"replay", "orders", "--all"}, {"discard", "orders", "--all", "--yes"}} {
+		_, note = b.told(args...)
+		require.Equal(t, "eventbus: no failure is in state dead, topic orders, group default; 2 are in state retry: --state retry picks from those", note)
+	}
+	for _, verb := range []string{"list", "replay", "discard"} {
+		_, note = b.told(verb, "orders", "--handler", "mail")
+		require.Equal(t, "eventbus: no failure of handler mail is in state dead, topic orders, group default; 2 are in state retry: --state retry picks from those", note)
+	}
+	require.Equal(t, "discarded 2\n", b.ok("failures", "discard", "orders", "--handler", "mail", "--state", "retry"))
+
+	b.fail("orders", "bill", "1")
+	_, note = b.told("list", "orders", "--handler", "bill", "--state", "retry")
+	require.Equal(t, "eventbus: no failure of handler bill is in state retry, topic orders, group default; 1 is in state dead: --state dead picks from those", note)
+	require.Equal(t, "discarded 0\n", b.ok("failures", "discard", "orders", "--all", "--state", "retry", "--yes"), "the state was chosen")
 }
 
 func TestFailuresDiscardAll(t *testing.T) {

@@ -15,7 +15,10 @@ func (a *app) failures() *cobra.Command {
 		Use: "failures", Short: "Show, replay and discard what the group's handlers could not do",
 		Long: `Show, replay and discard the failures of the group: events that a handler did
 not handle. Those in state retry are tried again by themselves; those in state
-dead were given up and wait to be replayed or discarded.`,
+dead were given up and wait to be replayed or discarded.
+
+That there are none is no error. Where they are in the other state, or nothing
+knows the handler that --handler names, a line on stderr says so.`,
 	}
 	a.group(c, a.failuresList(), a.failuresShow(), a.failuresReplay(), a.failuresDiscard())
 	return c
@@ -44,21 +47,21 @@ on stderr tells the cursor under which the list goes on.`,
 				q.fetch = func(query eventbus.FailureQuery) (eventbus.FailurePage, error) {
 					return s.bus.Failures().List(c.Context(), args[0], query)
 				}
-				head, none := true, true
+				head, empty := true, true
 				next, err := q.pages(func(page []eventbus.Failure) error {
 					views := make([]failureView, len(page))
 					for i, f := range page {
 						views[i] = viewFailure(f)
 					}
-					none = none && len(page) == 0
+					empty = empty && len(page) == 0
 					defer func() { head = false }()
 					return a.out.FlushAfter(show.List(a.out, head, failureColumns, views))
 				})
 				if err != nil {
 					return err
 				}
-				if none && q.handler != "" && q.cursor == "" {
-					return a.tellNone(c.Context(), s, args[0], q.handler, q.state)
+				if empty && q.cursor == "" {
+					return a.none(c, s, args[0], q.handler, q.state).tell(c.Context())
 				}
 				if next != "" {
 					fmt.Fprintf(a.env.Stderr, "there may be more: --cursor %s\n", next)

@@ -67,8 +67,8 @@ What fails again meanwhile is not picked again. An end half way loses nothing.`,
 			return a.with(func(s *session) error {
 				n, err := a.move(c.Context(), s, args[0], filter, "replayed", s.bus.Failures().Replay,
 					func(t eventbus.Stats) int64 { return t.Replayed })
-				if err == nil && n == 0 && f.handler != "" {
-					err = a.tellNone(c.Context(), s, args[0], f.handler, f.state)
+				if err == nil && n == 0 {
+					err = a.none(c, s, args[0], f.handler, f.state).tell(c.Context())
 				}
 				if err != nil && n == 0 {
 					return err
@@ -108,8 +108,8 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 				}
 				n, err := a.move(c.Context(), s, args[0], filter, "discarded", s.bus.Failures().Discard,
 					func(t eventbus.Stats) int64 { return t.Discarded })
-				if err == nil && n == 0 && f.handler != "" {
-					err = a.tellNone(c.Context(), s, args[0], f.handler, f.state)
+				if err == nil && n == 0 {
+					err = a.none(c, s, args[0], f.handler, f.state).tell(c.Context())
 				}
 				if err != nil && n == 0 {
 					return err

@@ -7,42 +7,122 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
+
 	"github.com/seed4933/eventbus/eventbus"
 )
 
-// tallied bounds how many failures are read to find out whose they are.
+// Where a filter picks nothing, that is no error: scripts replay what there is, and
+// often there is none. But it may also be that a handler's name is mistyped, or that
+// the failures are in the other state; so that is told beside the answer.
+
+// tallied bounds how many failures of a state are read to find out whose they are.
 const tallied = 20 * maxPage
 
-// tellNone tells, when no failure of a handler was found, that there is none of
-// it at all and which handlers have some: its name may be mistyped. It is no
-// error: there may rightly be none.
-func (a *app) tellNone(ctx context.Context, s *session, topic, handler, state string) error {
-	owners, whole, err := tally(ctx, s, topic, state)
-	if err != nil || owners[handler] > 0 {
-		return err // --before left out those that there are
+// none is a call of failures that has found nothing.
+type none struct {
+	app            *app
+	s              *session
+	topic, handler string
+	state          eventbus.FailureState
+	chosen         bool // the state was given
+}
+
+func (a *app) none(c *cobra.Command, s *session, topic, handler, state string) *none {
+	return &none{a, s, topic, handler, eventbus.FailureState(state), c.Flags().Changed("state")}
+}
+
+// tell says why there may be nothing; it is silent where there are such failures,
+// and --before has left them out.
+func (n *none) tell(ctx context.Context) error {
+	if n.handler == "" {
+		return n.tellOfAll(ctx)
 	}
-	have := "no handler has any"
-	if len(owners) > 0 {
-		names := slices.Sorted(maps.Keys(owners))
-		for i, name := range names {
-			names[i] = fmt.Sprintf("%s (%d)", name, owners[name])
+	here, whole, err := n.tally(ctx, n.state)
+	if err != nil || here[n.handler] > 0 {
+		return err
+	}
+	there, also, err := n.tally(ctx, n.other())
+	if err != nil {
+		return err
+	}
+	if count := there[n.handler]; count > 0 {
+		n.tellOfOther(" of handler "+n.handler, int64(count))
+		return nil
+	}
+	registered, err := n.s.bus.Handlers().List(ctx, n.topic)
+	if err != nil {
+		return err
+	}
+	dead, retrying := here, there
+	if n.state != eventbus.Dead {
+		dead, retrying = there, here
+	}
+	var some, all []string
+	is := false
+	for _, id := range names(dead, retrying, registered) {
+		is = is || id == n.handler
+		text := id
+		if owns := holdsOf(dead[id], retrying[id]); owns != "" {
+			text += " (" + owns + ")"
+			some = append(some, text)
 		}
-		have = "handlers that have some: " + strings.Join(names, ", ")
+		all = append(all, text)
 	}
-	if !whole {
-		have += fmt.Sprintf(", as far as the first %d tell", tallied)
+	what, rest := "handler %s has no failure in topic %s, group %s", ""
+	switch {
+	case is && len(some) > 0:
+		rest = "; others have: " + strings.Join(some, ", ")
+	case !is:
+		what, rest = "handler %s is not known in topic %s, group %s: no process runs it, nothing is set for it, no failure is of it", "; nor is any other"
+		if len(all) > 0 {
+			rest = "; known are: " + strings.Join(all, ", ")
+		}
 	}
-	a.tell("no failure of handler %s is in state %s, topic %s, group %s; %s", handler, state, topic, s.group, have)
+	if !whole || !also {
+		rest += fmt.Sprintf(", as far as the first %d of a state tell", tallied)
+	}
+	n.app.tell(what+"%s", n.handler, n.topic, n.s.group, rest)
 	return nil
 }
 
-// tally counts failures by handler; those of a process that died, for all of its
-// handlers, go uncounted, and whole is false when there are more than it reads.
-func tally(ctx context.Context, s *session, topic, state string) (owners map[string]int, whole bool, err error) {
+// tellOfAll is tell where no handler was asked for. Who has chosen the state knows
+// that there is another one.
+func (n *none) tellOfAll(ctx context.Context) error {
+	if n.chosen {
+		return nil
+	}
+	count, err := n.s.bus.Failures().Count(ctx, n.topic)
+	if err == nil && count.Dead == 0 && count.Retrying > 0 {
+		n.tellOfOther("", count.Retrying)
+	}
+	return err
+}
+
+func (n *none) other() eventbus.FailureState {
+	if n.state == eventbus.Dead {
+		return eventbus.Retrying
+	}
+	return eventbus.Dead
+}
+
+func (n *none) tellOfOther(of string, count int64) {
+	are := "are"
+	if count == 1 {
+		are = "is"
+	}
+	n.app.tell("no failure%s is in state %s, topic %s, group %s; %d %s in state %[7]s: --state %[7]s picks from those",
+		of, n.state, n.topic, n.s.group, count, are, n.other())
+}
+
+// tally counts the failures of a state by handler; those of a process that died,
+// for all of its handlers, go uncounted, and whole is false when there are more
+// than it reads.
+func (n *none) tally(ctx context.Context, state eventbus.FailureState) (owners map[string]int, whole bool, err error) {
 	owners = map[string]int{}
 	cursor := ""
 	for range tallied / maxPage {
-		page, err := s.bus.Failures().List(ctx, topic, eventbus.FailureQuery{State: eventbus.FailureState(state), Limit: maxPage, Cursor: cursor})
+		page, err := n.s.bus.Failures().List(ctx, n.topic, eventbus.FailureQuery{State: state, Limit: maxPage, Cursor: cursor})
 		if err != nil {
 			return nil, false, err
 		}
@@ -56,4 +136,27 @@ func tally(ctx context.Context, s *session, topic, state string) (owners map[str
 		}
 	}
 	return owners, false, nil
+}
+
+// names are the ids of all handlers that have failures, run, or have settings.
+func names(dead, retrying map[string]int, registered []eventbus.HandlerInfo) []string {
+	all := slices.Collect(maps.Keys(dead))
+	all = slices.AppendSeq(all, maps.Keys(retrying))
+	for _, h := range registered {
+		all = append(all, h.ID)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// holdsOf says how many failures a handler has; "" for none.
+func holdsOf(dead, retrying int) string {
+	var parts []string
+	if dead > 0 {
+		parts = append(parts, fmt.Sprintf("%d dead", dead))
+	}
+	if retrying > 0 {
+		parts = append(parts, fmt.Sprintf("%d to be retried", retrying))
+	}
+	return strings.Join(parts, ", ")
 }
