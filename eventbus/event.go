@@ -34,8 +34,9 @@ type Event struct {
 	// Group and Handler tell for whom this call is made.
 	Group   string
 	Handler string
-	// Attempt counts the runs of this handler on this event, from 1. It does not
-	// count runs that were put off (Snooze, an open breaker, a stop).
+	// Attempt counts the runs of this handler on this event, from 1, and from 1 again
+	// after a replay. It does not count runs that were put off (Snooze, an open
+	// breaker, a stop).
 	Attempt int
 	// Deliveries counts how often a process died while it held this event, since
 	// the event last ran to an end.

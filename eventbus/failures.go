@@ -39,10 +39,11 @@ type Failure struct {
 	// Reason says why it is where it is.
 	Reason FailureReason
 	// Error is the last error's text, cut at 4 KiB.
-	Error    string
+	Error string
+	// Attempts is how many failed, since the last replay where there was one.
 	Attempts int
-	// FirstFailedAt and FailedAt are the times of the first and the last failed
-	// attempt; the first is zero for what was only put off.
+	// FirstFailedAt and FailedAt are the times of the first of those attempts and of
+	// the last; the first is zero for what was only put off.
 	FirstFailedAt time.Time
 	FailedAt      time.Time
 	// NextAttempt is when it is tried again, zero for a dead failure.
@@ -208,7 +209,7 @@ func (f *Failures) Count(ctx context.Context, topic string) (FailureCount, error
 }
 
 // Replay moves failures back to the queue, addressed to their handler and with
-// fresh attempts, and returns how many. It picks what has failed up to the moment
+// fresh attempts, which are counted from 1 again, and returns how many. It picks what has failed up to the moment
 // when it is called, so that what fails again meanwhile is not picked again. It
 // works in small steps, each of which is done whole or not at all: an end half
 // way loses nothing, and of two replays at once each moves what the other does

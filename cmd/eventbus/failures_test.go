@@ -17,6 +17,7 @@ type failureObject struct {
 	ID, State, Topic, Group, Handler, Reason, Error string
 	EventID                                         string `json:"event_id"`
 	Attempts, Size                                  int
+	FirstFailedAt                                   time.Time  `json:"first_failed_at"`
 	FailedAt                                        time.Time  `json:"failed_at"`
 	NextAttempt                                     *time.Time `json:"next_attempt"`
 	Event                                           map[string]any
@@ -247,6 +248,41 @@ func TestFailuresInTheOtherState(t *testing.T) {
 	_, note = b.told("list", "orders", "--handler", "bill", "--state", "retry")
 	require.Equal(t, "eventbus: no failure of handler bill is in state retry, topic orders, group default; 1 is in state dead: --state dead picks from those", note)
 	require.Equal(t, "discarded 0\n", b.ok("failures", "discard", "orders", "--all", "--state", "retry", "--yes"), "the state was chosen")
+}
+
+// A replay begins the count of attempts anew, and the help says so.
+func TestFailuresAttemptsAfterReplay(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	calls := make(chan int, 10)
+	bus := b.run("orders", "mail", func(_ context.Context, e *eventbus.Event) error {
+		calls <- e.Attempt
+		return errors.New("no")
+	}, eventbus.HandleConfig{Retry: eventbus.RetryPolicy{MaxAttempts: 3, Initial: time.Millisecond}})
+	b.ok("send", "orders", "--data", "1")
+	var first failureObject
+	for round := range 2 {
+		for attempt := 1; attempt <= 3; attempt++ {
+			require.Equal(t, attempt, within(b, calls, "an attempt"))
+		}
+		b.eventually("it is dead", func() bool {
+			n, err := bus.Failures().Count(t.Context(), "orders")
+			require.NoError(t, err)
+			return n.Dead == 1
+		})
+		f := object[failureObject](b, b.ok("failures", "list", "orders", "-o", "json"))
+		require.Equal(t, 3, f.Attempts)
+		if round == 0 {
+			first = f
+			require.Equal(t, "replayed 1\n", b.ok("failures", "replay", "orders", f.ID))
+			continue
+		}
+		require.Equal(t, first.ID, f.ID)
+		require.True(t, f.FirstFailedAt.After(first.FailedAt), "%v, %v", f.FirstFailedAt, first.FailedAt)
+	}
+	for _, verb := range []string{"list", "show", "replay"} {
+		require.Contains(t, strings.Join(strings.Fields(b.ok("failures", verb, "--help")), " "), "since the last replay", verb)
+	}
 }
 
 func TestFailuresDiscardAll(t *testing.T) {

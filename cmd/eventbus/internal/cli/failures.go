@@ -35,7 +35,10 @@ func (a *app) failuresList() *cobra.Command {
 		Use: "list TOPIC", Args: args("TOPIC"), Short: "List failures, the oldest first",
 		Long: `List failures: dead ones by the time of their death, those that are retried by
 the time of their next attempt. When there are more than --limit, the last line
-on stderr tells the cursor under which the list goes on.`,
+on stderr tells the cursor under which the list goes on.
+
+ATTEMPTS counts those that have failed since the last replay, or all where there
+was none; the first failure that -o json tells is the first since then too.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if q.limit < 1 {
 				return wrongUsage("--limit is %d; a number above zero is right, or --all for no limit", q.limit)
@@ -83,6 +86,8 @@ func (a *app) failuresShow() *cobra.Command {
 	var payload bool
 	c := &cobra.Command{
 		Use: "show TOPIC ID", Args: args("TOPIC", "ID"), Short: "Show a failure with its event",
+		Long: `Show a failure with its event. Attempts, and the time when it first failed, are
+those since the last replay, or of all where there was none.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(func(s *session) error {
 				f, err := s.bus.Failures().Get(c.Context(), args[0], args[1])

@@ -58,7 +58,10 @@ func (a *app) failuresReplay() *cobra.Command {
 		Use: "replay TOPIC [ID…]", Args: args("TOPIC", "[ID…]"), Short: "Run failures again: by id, handler, time, or all",
 		Long: `Move failures back to the queue, addressed to their handler and with fresh
 attempts: by id, or those that have failed up to now and that the flags pick.
-What fails again meanwhile is not picked again. An end half way loses nothing.`,
+What fails again meanwhile is not picked again. An end half way loses nothing.
+
+One that fails again has the id that it had; its attempts are counted, and its
+first failure is told, since the last replay.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			filter, err := f.filter(c, args[1:])
 			if err != nil {
