@@ -10,6 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// ones is a number of one with a plural behind it.
+const ones = `\b1 [a-z]+s\b`
+
 // The demo ends by itself, with the whole story told.
 func TestDemo(t *testing.T) {
 	b := setup(t)
@@ -24,6 +27,7 @@ func TestDemo(t *testing.T) {
 		require.Contains(t, story, said)
 	}
 	require.False(t, containsControl(strings.ReplaceAll(story, "\n", "")))
+	require.NotRegexp(t, ones, story)
 
 	type told struct {
 		Step int

@@ -107,6 +107,9 @@ func TestFailuresListAndShow(t *testing.T) {
 	require.Equal(t, f.EventID, shown.Event["id"])
 	require.Equal(t, "orders", shown.Event["type"])
 
+	b.fail("orders", "short", "x")
+	short := object[failureObject](b, b.ok("failures", "list", "orders", "-o", "json", "--handler", "short"))
+	require.Contains(t, b.ok("failures", "show", "orders", short.ID), "Payload size  1 byte\n")
 	require.Contains(t, b.fails(1, "failures", "show", "orders", "nope"), "failure not found; eventbus failures list shows those that exist")
 	require.Contains(t, b.fails(1, "failures", "list", "orders", "--group", "nope"), "the topic has: default")
 	require.Contains(t, b.fails(1, "failures", "list", "nope"), "topic not found")
@@ -169,7 +172,7 @@ func TestFailuresReplayAndDiscard(t *testing.T) {
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "discarded 1\n", r.out)
 	require.Contains(t, b.oneLine(r.err), "1 of 2 ids: failure not found")
-	require.Contains(t, b.fails(1, "failures", "replay", "orders", all[0].ID), "1 of 1 ids: failure not found")
+	require.Contains(t, b.fails(1, "failures", "replay", "orders", all[0].ID), "1 of 1 id: failure not found")
 	require.Equal(t, `{"topic":"orders","group":"default","discarded":2}`+"\n", b.ok("failures", "discard", "orders", "--handler", "bill", "-o", "json"))
 	require.Equal(t, "discarded 0\n", b.ok("failures", "discard", "orders", "--before", "2000-01-01T00:00:00Z"))
 	require.Equal(t, "discarded 0\n", b.ok("failures", "discard", "orders", "--all", "--state", "retry", "--yes"))

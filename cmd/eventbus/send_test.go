@@ -120,6 +120,10 @@ func TestSendLineTooLong(t *testing.T) {
 		require.Len(t, lines(r.out), 2)
 	}
 	require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0"), `"waiting":8`)
+	r := b.call(strings.NewReader("1\n12\n"), "send", "orders", "--lines", "--max-payload", "1")
+	require.Equal(t, 1, r.code)
+	require.Contains(t, b.oneLine(r.err), "sent 1 event, line 1, and no more: line 2 has more than 1 byte;")
+	require.Contains(t, b.fails(1, "send", "orders", "--data", "12", "--max-payload", "1"), "the payload has more than 1 byte;")
 }
 
 // When a batch is refused, the line says how many were sent before.

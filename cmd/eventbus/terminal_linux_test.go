@@ -106,6 +106,26 @@ func TestDiscardAsks(t *testing.T) {
 	}
 }
 
+// It speaks of one as of one, and does not ask where there is none.
+func TestDiscardAsksOfOneAndOfNone(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.fail("orders", "mail", "1")
+	term := b.terminal()
+	wait := b.startOn(term, "failures", "discard", "orders", "--all")
+	b.eventually("the question", func() bool {
+		return strings.Contains(term.shown(), "This discards the only failure in state dead of topic orders, group default, for good. Go on? [y/N] ")
+	})
+	_, err := term.master.WriteString("y\n")
+	require.NoError(t, err)
+	require.Equal(t, 0, wait())
+	b.eventually("the answer", func() bool { return strings.Contains(term.shown(), "discarded 1") })
+
+	term = b.terminal()
+	require.Equal(t, 0, b.startOn(term, "failures", "discard", "orders", "--all")())
+	b.eventually("the answer", func() bool { return strings.Contains(term.shown(), "discarded 0") })
+}
+
 // So do the deletion of a topic and the removal of a group.
 func TestDeletionAsks(t *testing.T) {
 	b := setup(t)

@@ -49,7 +49,7 @@ func TestWrongUsage(t *testing.T) {
 		{"topic list --config=", "--config is empty"},
 		{"handler", "one of list, show, update, enable, disable, reset"},
 		{"handler show a", "HANDLER is missing"},
-		{"handler show", "TOPIC and HANDLER is missing"},
+		{"handler show", "TOPIC and HANDLER are missing"},
 		{"handler update a h", "nothing to change"},
 		{"handler update a h --timeout 5", "--timeout"},
 		{"handler update a h --max-attempts 0", `invalid argument "0" for "--max-attempts" flag: a whole number of at least 1 is right`},

@@ -23,11 +23,11 @@ func (b *Bus) RequireHandled(t testing.TB, topic, handler string, n int) []*even
 		handled = b.server.runs.succeeded(at, handler)
 		return len(handled) >= n
 	}, func() string {
-		return fmt.Sprintf("handler %q of topic %q, group %q, should have handled %d events, and has %d; handlers that were called: %s; its failures: %s",
-			handler, topic, b.group, n, len(handled), list(b.server.runs.handlers(at)), b.complaints(topic, handler))
+		return fmt.Sprintf("handler %q of topic %q, group %q, should have handled %s, and has %d; handlers that were called: %s; its failures: %s",
+			handler, topic, b.group, number(n, "event", "events"), len(handled), list(b.server.runs.handlers(at)), b.complaints(topic, handler))
 	})
 	if len(handled) > n {
-		t.Fatalf("eventbustest: handler %q of topic %q, group %q, should have handled %d events; %s", handler, topic, b.group, n, describe(handled))
+		t.Fatalf("eventbustest: handler %q of topic %q, group %q, should have handled %s; %s", handler, topic, b.group, number(n, "event", "events"), describe(handled))
 	}
 	return handled
 }
@@ -47,12 +47,12 @@ func (b *Bus) RequireFailed(t testing.TB, topic, handler string, n int) []eventb
 		}
 		return len(failures) >= n
 	}, func() string {
-		return fmt.Sprintf("%d events of topic %q should have failed in handler %q, group %q, and %d did; handlers that were called: %s",
-			n, topic, handler, b.group, len(failures), list(b.server.runs.handlers(place{topic, b.group})))
+		return fmt.Sprintf("%s of topic %q should have failed in handler %q, group %q, and %d did; handlers that were called: %s",
+			number(n, "event", "events"), topic, handler, b.group, len(failures), list(b.server.runs.handlers(place{topic, b.group})))
 	})
 	if len(failures) > n {
-		t.Fatalf("eventbustest: %d events of topic %q should have failed in handler %q, group %q, and %d did: %s",
-			n, topic, handler, b.group, len(failures), b.complaints(topic, handler))
+		t.Fatalf("eventbustest: %s of topic %q should have failed in handler %q, group %q, and %d did: %s",
+			number(n, "event", "events"), topic, handler, b.group, len(failures), b.complaints(topic, handler))
 	}
 	return failures
 }
@@ -105,7 +105,7 @@ func (b *Bus) complaints(topic, handler string) string {
 	}
 	texts := make([]string, len(failures))
 	for i, f := range failures {
-		texts[i] = fmt.Sprintf("\n\tevent %s, %d attempts, %s: %s", f.EventID, f.Attempts, f.Reason, f.Error)
+		texts[i] = fmt.Sprintf("\n\tevent %s, %s, %s: %s", f.EventID, number(f.Attempts, "attempt", "attempts"), f.Reason, f.Error)
 	}
 	return list(texts)
 }

@@ -118,7 +118,7 @@ func (s *server) nextAttempt(ctx context.Context) (next time.Time, left []string
 				if next.IsZero() || due.Before(next) {
 					next = due
 				}
-				left = append(left, fmt.Sprintf("\n\ttopic %q, handler %q, event %s: %s, %d attempts", at.topic.Name, meta.Handler, meta.Event, meta.Reason, meta.Attempts))
+				left = append(left, fmt.Sprintf("\n\ttopic %q, handler %q, event %s: %s, %s", at.topic.Name, meta.Handler, meta.Event, meta.Reason, number(meta.Attempts, "attempt", "attempts")))
 			}
 		}
 	}

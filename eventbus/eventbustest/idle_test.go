@@ -65,12 +65,15 @@ func TestBusySaysWhy(t *testing.T) {
 	}{
 		"nothing":                      {load{}, store.Topic{Enabled: true}, on, ""},
 		"in flight":                    {load{held: 2}, store.Topic{Enabled: false}, off, "2 events are in flight"},
+		"one in flight":                {load{held: 1}, store.Topic{Enabled: false}, off, "1 event is in flight"},
+		"one waiting":                  {load{waiting: 1}, store.Topic{Enabled: true}, on, "1 event waits"},
+		"several running":              {load{running: 2}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "2 handlers run"},
 		"waiting":                      {load{waiting: 2}, store.Topic{Enabled: true}, on, "2 events wait"},
 		"waiting, topic off":           {load{waiting: 2, due: true}, store.Topic{Enabled: false}, on, ""},
 		"waiting, handlers off":        {load{waiting: 2}, store.Topic{Enabled: true}, off, ""},
 		"due":                          {load{due: true}, store.Topic{Enabled: true}, off, "a retry is due"},
-		"popped, not yet with handler": {load{totals: map[string]string{"sent": "3"}, seen: 2}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "1 of 3 events were not given to a handler yet"},
-		"running, kept nowhere":        {load{running: 1}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "1 handlers run"},
+		"popped, not yet with handler": {load{totals: map[string]string{"sent": "3"}, seen: 2}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "1 event has not come to a handler yet"},
+		"running, kept nowhere":        {load{running: 1}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "1 handler runs"},
 		"all seen":                     {load{totals: map[string]string{"sent": "3"}, seen: 3}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -216,7 +216,7 @@ func TestWaitIdleFailsInTime(t *testing.T) {
 	stop := b.Start(t)
 	send(t, b, "stuck", 1)
 	text := failsWith(t, func(t testing.TB) { b.WaitIdle(t) })
-	require.Contains(t, text, `topic "stuck", group "default": 1 events are in flight`)
+	require.Contains(t, text, `topic "stuck", group "default": 1 event is in flight`)
 	require.NotContains(t, text, "fine")
 	stop()
 }

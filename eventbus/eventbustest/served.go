@@ -174,19 +174,27 @@ func (l *load) busy(s *served) string {
 	sent, _ := strconv.Atoi(l.totals["sent"])
 	switch {
 	case l.held > 0:
-		return fmt.Sprintf("%d events are in flight", l.held)
+		return number(l.held, "event is", "events are") + " in flight"
 	case !s.topic.Enabled:
 		return ""
 	case l.waiting > 0 && can:
-		return fmt.Sprintf("%d events wait", l.waiting)
+		return number(l.waiting, "event waits", "events wait")
 	case l.due:
 		return "a retry is due"
 	case s.topic.Delivery == store.AtMostOnce && l.running > 0:
-		return fmt.Sprintf("%d handlers run", l.running)
+		return number(l.running, "handler runs", "handlers run")
 	case s.topic.Delivery == store.AtMostOnce && can && l.waiting == 0 && l.seen < sent:
-		return fmt.Sprintf("%d of %d events were not given to a handler yet", sent-l.seen, sent)
+		return number(sent-l.seen, "event has", "events have") + " not come to a handler yet"
 	}
 	return ""
+}
+
+// number says how many there are of something.
+func number[T int | int64](n T, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }
 
 // trace changes with whatever is done.

@@ -29,6 +29,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/scratch"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -87,20 +88,20 @@ func Run(ctx context.Context, rdb redis.UniversalClient, cfg Config) (result Res
 		cfg.Progress("removing what was made")
 		err = errors.Join(err, scratch.Clean(ctx, rdb, b.namespace))
 	}()
-	cfg.Progress(fmt.Sprintf("sending %d events", cfg.Events))
+	cfg.Progress("sending " + show.Count(cfg.Events, "event"))
 	if result.Send, err = b.send(ctx); err != nil {
 		return Result{}, err
 	}
-	cfg.Progress(fmt.Sprintf("consuming %d events", cfg.Events))
+	cfg.Progress("consuming " + show.Count(cfg.Events, "event"))
 	if result.Consume, err = b.consume(ctx, nil); err != nil {
 		return Result{}, err
 	}
-	cfg.Progress(fmt.Sprintf("sending and consuming %d events", cfg.Events))
+	cfg.Progress("sending and consuming " + show.Count(cfg.Events, "event"))
 	result.EndToEnd, err = b.consume(ctx, func() error { _, err := b.send(ctx); return err })
 	if err != nil {
 		return Result{}, err
 	}
-	cfg.Progress(fmt.Sprintf("sending %d events, one at a time", cfg.Samples))
+	cfg.Progress("sending " + show.Count(cfg.Samples, "event") + ", one at a time")
 	if result.Pickup, err = b.pickup(ctx); err != nil {
 		return Result{}, err
 	}
@@ -258,7 +259,7 @@ func (b *bench) wait(ctx context.Context, c *consumer, sent <-chan error, last <
 		case <-ticker.C:
 			now := handled.Load()
 			if now == before {
-				return errors.Join(fmt.Errorf("%d of %d events were handled, and none for %v", now, b.cfg.Events, stalled), c.bus.Health(ctx))
+				return errors.Join(fmt.Errorf("handled %d of %s, and none for %v", now, show.Count(b.cfg.Events, "event"), stalled), c.bus.Health(ctx))
 			}
 			before = now
 		}

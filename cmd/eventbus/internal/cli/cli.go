@@ -118,7 +118,11 @@ func args(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, given []string) error {
 		switch n := len(names); {
 		case len(given) < n:
-			return wrongUsage("%s is missing; see %s --help", strings.Join(names[len(given):], " and "), c.CommandPath())
+			is := "is"
+			if n-len(given) > 1 {
+				is = "are"
+			}
+			return wrongUsage("%s %s missing; see %s --help", strings.Join(names[len(given):], " and "), is, c.CommandPath())
 		case len(given) > n && !more:
 			return wrongUsage("the argument %q is one too many; see %s --help", given[n], c.CommandPath())
 		}

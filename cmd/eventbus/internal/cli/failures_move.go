@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -101,11 +102,7 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 			}
 			return a.with(func(s *session) error {
 				if f.all && !yes {
-					loss, err := lossOf(c.Context(), s, args[0], filter.State)
-					if err == nil {
-						err = a.consent(c.Context(), loss)
-					}
-					if err != nil {
+					if err := a.consentToDiscard(c.Context(), s, args[0], filter.State); err != nil {
 						return err
 					}
 				}
@@ -126,17 +123,24 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 	return c
 }
 
-// lossOf says what discarding all would remove.
-func lossOf(ctx context.Context, s *session, topic string, state eventbus.FailureState) (string, error) {
+// consentToDiscard asks before all failures go, unless there is none.
+func (a *app) consentToDiscard(ctx context.Context, s *session, topic string, state eventbus.FailureState) error {
 	count, err := s.bus.Failures().Count(ctx, topic)
 	if err != nil {
-		return "", partOf(fmt.Sprintf("discard failures of topic %q, group %q", topic, s.group), err)
+		return partOf(fmt.Sprintf("discard failures of topic %q, group %q", topic, s.group), err)
 	}
 	n := count.Dead
 	if state == eventbus.Retrying {
 		n = count.Retrying
 	}
-	return fmt.Sprintf("this discards all %d failures in state %s of topic %s, group %s, for good", n, state, topic, s.group), nil
+	which := fmt.Sprintf("all %d failures", n)
+	switch n {
+	case 0:
+		return nil
+	case 1:
+		which = "the only failure"
+	}
+	return a.consent(ctx, fmt.Sprintf("this discards %s in state %s of topic %s, group %s, for good", which, state, topic, s.group))
 }
 
 // move replays or discards, and tells on a terminal how far it has come.
@@ -159,7 +163,7 @@ func (a *app) move(ctx context.Context, s *session, topic string, filter eventbu
 	n, err := do(ctx, topic, filter)
 	p.end()
 	if missing := int64(len(filter.IDs)) - n; err == nil && missing > 0 {
-		err = fmt.Errorf("%d of %d ids: %w", missing, len(filter.IDs), eventbus.ErrFailureNotFound)
+		err = fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
 	}
 	return n, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -163,7 +164,7 @@ func (a *app) sendOne(ctx context.Context, bus *session, s *sending, in io.Reade
 		return wrongUsage("nothing to send: stdin is empty; an empty payload is sent by --data ''")
 	}
 	if len(payload) > s.maxPayload {
-		return fmt.Errorf("send to topic %q: %w: the payload has more than %d bytes", s.topic, eventbus.ErrPayloadTooLarge, s.maxPayload)
+		return fmt.Errorf("send to topic %q: %w: the payload has more than %s", s.topic, eventbus.ErrPayloadTooLarge, show.Count(s.maxPayload, "byte"))
 	}
 	m := s.message
 	m.Value = eventbus.Raw{Payload: payload, ContentType: s.contentType}

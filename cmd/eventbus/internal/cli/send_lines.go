@@ -9,6 +9,7 @@ import (
 	"io"
 	"sync/atomic"
 
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -22,7 +23,7 @@ const (
 type lineTooLong struct{ line, most int }
 
 func (e *lineTooLong) Error() string {
-	return fmt.Sprintf("line %d has more than %d bytes", e.line, e.most)
+	return fmt.Sprintf("line %d has more than %s", e.line, show.Count(e.most, "byte"))
 }
 
 func (e *lineTooLong) Unwrap() error { return eventbus.ErrPayloadTooLarge }
@@ -55,11 +56,14 @@ func (a *app) sendLines(ctx context.Context, bus *session, s *sending, in io.Rea
 	if err == nil {
 		return nil
 	}
-	n := count.Load()
-	if n == 0 {
+	switch n := count.Load(); n {
+	case 0:
 		return fmt.Errorf("sent nothing: %w", err)
+	case 1:
+		return fmt.Errorf("sent 1 event, line 1, and no more: %w", err)
+	default:
+		return fmt.Errorf("sent %d events, lines 1 to %d, and no more: %w", n, n, err)
 	}
-	return fmt.Errorf("sent %d events, lines 1 to %d, and no more: %w", n, n, err)
 }
 
 func (a *app) sendBatches(ctx context.Context, bus *session, s *sending, batches <-chan [][]byte, count *atomic.Int64) error {

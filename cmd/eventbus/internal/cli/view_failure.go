@@ -74,7 +74,7 @@ func (v failureView) sheet(e *eventbus.Event) []show.Row {
 		rows = append(rows, show.Row{Name: "Header", Text: name + "=" + e.Headers[name]})
 	}
 	return append(rows,
-		show.Row{Name: "Payload size", Text: fmt.Sprintf("%d bytes", len(e.Payload))},
+		show.Row{Name: "Payload size", Text: show.Count(len(e.Payload), "byte")},
 		show.Row{Name: "Payload", Text: string(e.Payload)})
 }
 

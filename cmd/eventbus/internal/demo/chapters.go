@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -261,8 +262,8 @@ func (s *story) figures(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.tell.Fact(fmt.Sprintf("topic %s, group %s: %d sent, %d done, %d attempts failed, %d replayed; nothing waits or is dead",
-			f.Topic, f.Group, f.Sent, f.Done, f.Failed, f.Replayed))
+		s.tell.Fact(fmt.Sprintf("topic %s, group %s: %d sent, %d done, %s failed, %d replayed; nothing waits or is dead",
+			f.Topic, f.Group, f.Sent, f.Done, show.Count(f.Failed, "attempt"), f.Replayed))
 	}
 	return nil
 }

@@ -216,6 +216,14 @@ func Or(text string) string {
 	return text
 }
 
+// Count names n things by what one of them is called.
+func Count[T int | int64](n T, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %ss", n, one)
+}
+
 // Limit shows a limit of which 0 or less means none.
 func Limit[T int | int64](n T) string {
 	if n <= 0 {

@@ -130,6 +130,13 @@ func TestDurations(t *testing.T) {
 	require.Equal(t, "-", show.Exact(0))
 }
 
+func TestCount(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "0 events", show.Count(0, "event"))
+	require.Equal(t, "1 event", show.Count(1, "event"))
+	require.Equal(t, "2 events", show.Count(int64(2), "event"))
+}
+
 func FuzzText(f *testing.F) {
 	f.Add(hostile)
 	f.Fuzz(func(t *testing.T, s string) {
