@@ -123,6 +123,7 @@ func TestSendLineTooLong(t *testing.T) {
 	r := b.call(strings.NewReader("1\n12\n"), "send", "orders", "--lines", "--max-payload", "1")
 	require.Equal(t, 1, r.code)
 	require.Contains(t, b.oneLine(r.err), "sent 1 event, line 1, and no more: line 2 has more than 1 byte;")
+	require.Contains(t, b.fails(1, "send", "nope", "--lines", "--file", b.file("lines", "1\n")), `eventbus: sent nothing: topic "nope": topic not found`)
 	require.Contains(t, b.fails(1, "send", "orders", "--data", "12", "--max-payload", "1"), "the payload has more than 1 byte;")
 }
 

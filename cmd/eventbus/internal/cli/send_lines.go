@@ -87,7 +87,7 @@ func (a *app) sendBatches(ctx context.Context, bus *session, s *sending, batches
 		}
 		ids, err := bus.bus.SendBatch(ctx, s.topic, messages)
 		if err != nil {
-			return err
+			return partOf(fmt.Sprintf("topic %q", s.topic), err)
 		}
 		count.Add(int64(len(ids)))
 		if err := a.answer(s.topic, ids); err != nil {
