@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -30,6 +31,26 @@ func TestStatsWatch(t *testing.T) {
 	p.signal(os.Interrupt)
 	require.Equal(t, 0, p.wait())
 	require.Empty(t, p.err.rest())
+}
+
+// In a pipe the head stands once, and what follows stands under it.
+func TestStatsWatchInAPipe(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.ok("topic", "create", "a.topic.of.a.long.name")
+	p := b.start(nil, "stats", "--watch", "--interval", "100ms")
+	head := p.out.next()
+	require.Regexp(t, `^TOPIC +GROUP +STATE +WAITING +`, head)
+	for range 3 {
+		for _, topic := range []string{"a.topic.of.a.long.name", "orders"} {
+			row := p.out.next()
+			require.Regexp(t, "^"+topic+" +default +on +0 ", row)
+			require.Equal(t, strings.Index(head, "STATE"), strings.Index(row, "on "), "%s\n%s", head, row)
+		}
+	}
+	p.signal(os.Interrupt)
+	require.Equal(t, 0, p.wait())
+	require.NotContains(t, strings.Join(p.out.rest(), "\n"), "TOPIC")
 }
 
 // An outage is told once, and so is its end; the figures go on.

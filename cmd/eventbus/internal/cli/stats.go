@@ -20,8 +20,9 @@ func (a *app) stats() *cobra.Command {
 one that --group names. Rates are measured between two readings, --interval apart;
 with --interval 0 there is one reading, and no rates.
 
-With --watch the figures are shown again and again, until Ctrl-C. An error that
-comes once they have been shown is told on stderr, and so is its end.`,
+With --watch the figures are shown again and again, until Ctrl-C: on a terminal in
+one place, elsewhere below each other, with one head. An error that comes once they
+have been shown is told on stderr, and so is its end.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case len(args) > 1:

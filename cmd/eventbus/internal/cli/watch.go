@@ -25,7 +25,7 @@ func (a *app) watch(ctx context.Context, r *readings, interval time.Duration) er
 			failing = true
 			a.tell("%s; trying on", a.explain(ctx, err))
 		case err == nil:
-			if err := a.figures(views); err != nil {
+			if err := a.figures(views, !shown); err != nil {
 				return err
 			}
 			if failing {
@@ -40,13 +40,15 @@ func (a *app) watch(ctx context.Context, r *readings, interval time.Duration) er
 	}
 }
 
-// figures shows one reading, on a terminal in the place of the one before.
-func (a *app) figures(views []statsView) error {
+// figures shows one reading, on a terminal in the place of the one before, and
+// elsewhere under it, where only the first has a head.
+func (a *app) figures(views []statsView, first bool) error {
 	var err error
-	if isTerminal(a.env.Stdout) && !a.out.JSON() {
+	replace := isTerminal(a.env.Stdout) && !a.out.JSON()
+	if replace {
 		err = a.out.Raw([]byte("\x1b[H\x1b[2J")) // home, and clear
 	}
-	return a.out.FlushAfter(errors.Join(err, show.List(a.out, true, statsColumns, views)))
+	return a.out.FlushAfter(errors.Join(err, show.List(a.out, first || replace, statsColumns, views)))
 }
 
 // tell writes one line for people, beside the answer.

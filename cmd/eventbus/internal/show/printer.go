@@ -92,7 +92,8 @@ type Column[T any] struct {
 }
 
 // List writes items: as objects, or as a table with one row each. An empty
-// table has only its head, which is left out when head is false.
+// table has only its head, which is left out when head is false: for rows that go
+// on under an earlier one, with the columns that they would have under it.
 func List[T any](p *Printer, head bool, columns []Column[T], items []T) error {
 	if p.json {
 		for _, item := range items {
@@ -102,11 +103,13 @@ func List[T any](p *Printer, head bool, columns []Column[T], items []T) error {
 		}
 		return nil
 	}
-	t := tabwriter.NewWriter(p.out, 0, 8, 2, ' ', 0)
-	if head {
-		for i, c := range columns {
-			cell(t, i, len(columns), c.Head)
-		}
+	var out io.Writer = p.out
+	if !head {
+		out = &headless{out: out}
+	}
+	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
+	for i, c := range columns {
+		cell(t, i, len(columns), c.Head)
 	}
 	for _, item := range items {
 		for i, c := range columns {
@@ -114,6 +117,21 @@ func List[T any](p *Printer, head bool, columns []Column[T], items []T) error {
 		}
 	}
 	return t.Flush()
+}
+
+// headless passes on all but the first line.
+type headless struct {
+	out  io.Writer
+	past bool
+}
+
+func (h *headless) Write(b []byte) (int, error) {
+	n := len(b)
+	if !h.past {
+		_, b, h.past = bytes.Cut(b, []byte("\n"))
+	}
+	_, err := h.out.Write(b)
+	return n, err
 }
 
 // cell leaves no blanks at the end of a line.

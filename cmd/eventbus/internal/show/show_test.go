@@ -72,6 +72,18 @@ func TestTableHoldsNoControls(t *testing.T) {
 	require.Regexp(t, `^short +1$`, lines[1])
 }
 
+// A table without its head has the columns that it would have under it.
+func TestTableGoesOnUnderItsHead(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	p := show.NewPrinter(&out, false)
+	require.NoError(t, show.List(p, true, columns, []item{{Name: "a"}}))
+	require.NoError(t, show.List(p, false, columns, []item{{Name: "b"}}))
+	require.NoError(t, show.List(p, false, columns, nil))
+	require.NoError(t, p.Flush())
+	require.Equal(t, "NAME  N\na     1\nb     1\n", out.String())
+}
+
 func TestJSONIsOneLineWithoutControls(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
