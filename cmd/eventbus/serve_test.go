@@ -176,6 +176,24 @@ func TestServeRefuses(t *testing.T) {
 	require.NotContains(t, b.ok("topic", "list"), "new")
 }
 
+// All that is wrong at the start is told at once, each with what would be right:
+// files, the address to listen on, Redis.
+func TestServeTellsAllThatIsWrong(t *testing.T) {
+	b := setup(t)
+	hook := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(hook.Close)
+	taken := hook.Listener.Addr().String()
+	const nobody = "redis://127.0.0.1:1"
+	listen := "start the HTTP side: listen tcp " + taken + ": bind: address already in use; choose another address with --http or http.listen, or \"\" for none"
+	connect := "connect to Redis: redis is unavailable: dial tcp 127.0.0.1:1: connect: connection refused (" + nobody + ", namespace " + b.namespace + "); --redis or EVENTBUS_REDIS says where Redis is"
+	require.Equal(t, "eventbus: "+listen+"; "+connect, b.fails(1, "serve", "--http", taken, "--redis", nobody))
+
+	config := b.file("x.yaml", "http: {listen: '"+taken+"'}\ntopics:\n  - name: new\n    handlers:\n      - {id: h, type: file, path: none/out}\n")
+	line := b.fails(1, "serve", "--config", config, "--redis", nobody)
+	require.True(t, strings.HasPrefix(line, "eventbus: "+config+`:5: handler "h": invalid path`), line)
+	require.True(t, strings.HasSuffix(line, "; "+config+":1: "+listen+"; "+connect), line)
+}
+
 // healthz asks for the health of a process and returns status and body.
 func healthz(t *testing.T, address string) (int, string) {
 	t.Helper()

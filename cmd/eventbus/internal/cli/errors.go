@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"slices"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -42,15 +43,48 @@ func exitCode(err error) int {
 	return exitFailed
 }
 
-// explain says what went wrong, where, and what would be right.
+// explain says what went wrong, where, and what would be right: of several errors
+// of each, but what would be right for some in a row once, behind the last.
 func (a *app) explain(ctx context.Context, err error) string {
-	text := a.reword(err)
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return "interrupted: " + text
+		return "interrupted: " + a.reword(err)
 	}
+	var text, right []string
+	for _, one := range joined(err) {
+		what, remedy := a.reword(one), a.remedy(ctx, one)
+		if n := len(right); n > 0 && right[n-1] == remedy {
+			right[n-1] = ""
+		}
+		text, right = append(text, what), append(right, remedy)
+	}
+	for i := range text {
+		text[i] += right[i]
+	}
+	return strings.Join(text, "; ")
+}
+
+// joined takes apart what errors.Join has put together.
+func joined(err error) []error {
+	several, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []error{err}
+	}
+	var all []error
+	var text []string
+	for _, one := range several.Unwrap() {
+		all, text = append(all, joined(one)...), append(text, one.Error())
+	}
+	if strings.Join(text, "\n") != err.Error() {
+		return []error{err} // it has words of its own
+	}
+	return all
+}
+
+// remedy is what stands behind an error: where it was met, and what would be right.
+func (a *app) remedy(ctx context.Context, err error) (text string) {
 	connecting := ofConnection(err)
 	if a.where != "" && (connecting || ofServer(err)) {
-		text += " (" + a.where + ")"
+		text = " (" + a.where + ")"
 	}
 	right := ""
 	if connecting && !dialling(err) {

@@ -53,8 +53,8 @@ var ErrAbandoned = errors.New("stopped hard while handlers ran on; their events 
 // addresses, Redis; then the topics of the file are made or changed.
 func Run(soft, hard context.Context, cfg Config) error {
 	s := &server{cfg: cfg}
-	if err := s.open(hard); err != nil {
-		return errors.Join(err, s.close())
+	if err := s.open(soft, hard); err != nil {
+		return errors.Join(s.ended(soft, err), s.close())
 	}
 	err := s.run(soft, hard)
 	if errors.Is(err, ErrAbandoned) {
@@ -70,28 +70,39 @@ type server struct {
 	listener net.Listener
 }
 
-// open makes the handlers and the bus, and listens.
-func (s *server) open(hard context.Context) error {
-	f := s.cfg.File
-	var err error
-	if s.handlers, err = newHandlerSet(f, s.cfg.Stdout); err != nil {
-		return err
+// open makes the handlers and the bus, looks at Redis, and listens. Its error joins
+// all that is wrong, each of which is to be mended before there is a start: what is
+// wrong with Redis comes last.
+func (s *server) open(soft, hard context.Context) error {
+	made := s.makeBus(hard)
+	var reached error
+	if s.bus != nil {
+		reached = s.bus.Ready(soft)
 	}
+	return errors.Join(made, s.listen(), reached)
+}
+
+func (s *server) makeBus(hard context.Context) error {
+	f := s.cfg.File
+	var made error
+	s.handlers, made = newHandlerSet(f, s.cfg.Stdout)
 	cfg := s.cfg.Bus
 	cfg.Concurrency, cfg.StopTimeout = f.Concurrency, f.StopTimeout
 	cfg.Logger, cfg.OnReady = s.cfg.Log, s.cfg.Ready
 	cfg.Middleware = []eventbus.Middleware{stopHard(hard)}
+	var err error
 	if s.bus, err = eventbus.New(s.cfg.Redis, cfg); err != nil {
-		return err
+		return errors.Join(made, err)
 	}
-	if err := s.handlers.register(s.bus); err != nil {
-		return err
-	}
+	return errors.Join(made, s.handlers.register(s.bus))
+}
+
+func (s *server) listen() (err error) {
 	if s.cfg.Listen == "" {
 		return nil
 	}
 	if s.listener, err = net.Listen("tcp", s.cfg.Listen); err != nil {
-		return f.AtHTTP(fmt.Errorf("start the HTTP side: %w; choose another address with --http or http.listen, or \"\" for none", err))
+		return s.cfg.File.AtHTTP(fmt.Errorf("start the HTTP side: %w; choose another address with --http or http.listen, or \"\" for none", err))
 	}
 	return nil
 }
@@ -161,9 +172,6 @@ func (s *server) ended(ctx context.Context, err error) error {
 }
 
 func (s *server) runBus(ctx context.Context) error {
-	if err := s.bus.Ready(ctx); err != nil {
-		return err
-	}
 	t := topics{file: s.cfg.File, bus: s.bus, group: group(s.cfg.Bus), log: s.cfg.Log, reach: s.cfg.Reach}
 	for i := range s.cfg.File.Topics {
 		if err := t.apply(ctx, &s.cfg.File.Topics[i]); err != nil {
