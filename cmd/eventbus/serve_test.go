@@ -80,7 +80,11 @@ topics:
 
 			p.stopped(sig)
 			require.Empty(t, p.out.rest(), "stdout holds the handler's lines alone")
-			require.NotContains(t, strings.Join(p.err.rest(), "\n"), "secret")
+			said := p.err.rest()
+			require.Len(t, said, 2, "the beginning of the stop, and its end")
+			require.Contains(t, said[0], `level=INFO msg="stopping: no more events are taken"`)
+			require.Regexp(t, `level=INFO msg=stopped took=\S+$`, said[1])
+			require.NotContains(t, strings.Join(said, "\n"), "secret")
 			require.Empty(t, b.ok("consumers", "-o", "json"), "it has left")
 		})
 	}
@@ -108,6 +112,10 @@ func TestServeWithoutHandlers(t *testing.T) {
 	require.Contains(t, p.err.until("no handler"), `"level":"WARN"`)
 	p.err.until("ready")
 	p.stopped(os.Interrupt)
+	said := p.err.rest()
+	require.Len(t, said, 2)
+	require.Contains(t, said[0], `"msg":"stopping"`)
+	require.Contains(t, said[1], `"msg":"stopped"`)
 }
 
 // Topics that differ are changed, and the log says so; what the file does not
@@ -269,6 +277,10 @@ func TestServeStopsWithoutRedis(t *testing.T) {
 	began := time.Now()
 	p.stopped(syscall.SIGTERM)
 	require.Less(t, time.Since(began), 10*time.Second)
+	said := p.err.rest()
+	require.Len(t, said, 2)
+	require.Contains(t, said[0], "msg=stopping")
+	require.Contains(t, said[1], "msg=stopped")
 }
 
 // The first signal waits for the handler that runs; the second ends its context,
@@ -294,7 +306,9 @@ func TestServeStopsHard(t *testing.T) {
 	require.Empty(t, ended, "the handler goes on")
 	p.stopped(syscall.SIGTERM)
 	within(b, ended, "the end of the call")
-	require.Contains(t, strings.Join(p.err.rest(), "\n"), "stopping hard")
+	said := p.err.rest()
+	require.Contains(t, strings.Join(said, "\n"), "stopping hard")
+	require.Contains(t, said[len(said)-1], "msg=stopped")
 
 	b.eventually("it is kept for the next process", func() bool {
 		s := b.ok("stats", "orders", "-o", "json", "--interval", "0")

@@ -28,7 +28,8 @@ otherwise; "" there means none.
 SIGTERM and Ctrl-C stop softly: no more events are taken, and running handlers
 may end, for up to stop_timeout (30s). A second signal stops hard: their contexts
 end, and their events run again elsewhere. A third ends the process at once. What
-comes within half a second of a signal that has counted is the same one.
+comes within half a second of a signal that has counted is the same one. The log
+says when a stop begins and, with "stopped", when it has come to its end.
 
 With --redis embedded a Redis runs inside the process. Its URL is printed to
 stderr, and nothing in it outlives the process.`

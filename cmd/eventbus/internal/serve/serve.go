@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -54,13 +55,14 @@ var ErrAbandoned = errors.New("stopped hard while handlers ran on; their events 
 func Run(soft, hard context.Context, cfg Config) error {
 	s := &server{cfg: cfg}
 	if err := s.open(soft, hard); err != nil {
-		return errors.Join(s.ended(soft, err), s.close())
+		s.stopping(soft)
+		return s.end(s.ended(soft, err))
 	}
 	err := s.run(soft, hard)
 	if errors.Is(err, ErrAbandoned) {
 		return err // closing would wait for the handlers
 	}
-	return errors.Join(err, s.close())
+	return s.end(err)
 }
 
 type server struct {
@@ -68,6 +70,8 @@ type server struct {
 	handlers *handlerSet
 	bus      *eventbus.Bus
 	listener net.Listener
+	taking   atomic.Bool // events
+	stopped  time.Time   // when the stop began; zero before
 }
 
 // open makes the handlers and the bus, looks at Redis, and listens. Its error joins
@@ -88,7 +92,7 @@ func (s *server) makeBus(hard context.Context) error {
 	s.handlers, made = newHandlerSet(f, s.cfg.Stdout)
 	cfg := s.cfg.Bus
 	cfg.Concurrency, cfg.StopTimeout = f.Concurrency, f.StopTimeout
-	cfg.Logger, cfg.OnReady = s.cfg.Log, s.cfg.Ready
+	cfg.Logger, cfg.OnReady = s.cfg.Log, func() { s.taking.Store(true); s.cfg.Ready() }
 	cfg.Middleware = []eventbus.Middleware{stopHard(hard)}
 	var err error
 	if s.bus, err = eventbus.New(s.cfg.Redis, cfg); err != nil {
@@ -137,8 +141,10 @@ func (s *server) run(soft, hard context.Context) error {
 	var failed error
 	select {
 	case err := <-ran:
+		s.stopping(soft)
 		return s.ended(soft, err)
 	case <-soft.Done():
+		s.stopping(soft)
 	case failed = <-served:
 		failed = fmt.Errorf("the HTTP side ended: %w", failed)
 		cancel()
@@ -159,6 +165,29 @@ func (s *server) run(soft, hard context.Context) error {
 	}
 }
 
+// stopping notes that the stop has begun, if it has, and tells the log, which a bus
+// that takes events does by itself.
+func (s *server) stopping(soft context.Context) {
+	if soft.Err() == nil {
+		return
+	}
+	s.stopped = time.Now()
+	if !s.taking.Load() {
+		s.cfg.Log.Info("stopping")
+	}
+}
+
+// end closes everything, and tells the log when a stop has come to its end.
+func (s *server) end(err error) error {
+	if err = errors.Join(err, s.close()); err != nil {
+		return err
+	}
+	if !s.stopped.IsZero() {
+		s.cfg.Log.Info("stopped", "took", time.Since(s.stopped).Round(time.Millisecond))
+	}
+	return nil
+}
+
 // ended is what the end of the bus means: after a stop no more than a line in
 // the log, such as for a start that the stop broke off.
 func (s *server) ended(ctx context.Context, err error) error {
@@ -166,7 +195,7 @@ func (s *server) ended(ctx context.Context, err error) error {
 		return err
 	}
 	if !errors.Is(err, context.Canceled) {
-		s.cfg.Log.Warn("stopped", "err", err)
+		s.cfg.Log.Warn("an error came up while the stop began", "err", err)
 	}
 	return nil
 }
