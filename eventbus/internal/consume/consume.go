@@ -71,12 +71,14 @@ type Consumer struct {
 	finisher *finish.Finisher
 	keeper   *lease.Keeper
 
-	applying sync.Mutex // one change of settings at a time
-	revision int64      // of the namespace, as last seen; guarded by applying
-	beat     atomic.Int64
-	deaths   deaths
-	putOffs  putOffs
-	fleet    fleet
+	applying sync.Mutex // one change of settings at a time; it guards what follows
+	revision int64      // of the namespace, as last seen
+	unserved bool       // settings were read that poller and mover do not know yet
+
+	beat    atomic.Int64
+	deaths  deaths
+	putOffs putOffs
+	fleet   fleet
 
 	complaints complaints
 }

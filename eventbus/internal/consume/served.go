@@ -206,7 +206,6 @@ func (c *Consumer) reload(ctx context.Context, name string) error {
 }
 
 func (c *Consumer) reloadLocked(ctx context.Context, name string) error {
-	changed := false
 	for _, t := range c.topics {
 		if name != "" && t.name != name {
 			continue
@@ -215,18 +214,21 @@ func (c *Consumer) reloadLocked(ctx context.Context, name string) error {
 		if err := c.read(ctx, t); err != nil {
 			return err
 		}
-		changed = t.keep(before) || changed
-	}
-	if !changed {
-		return nil
+		c.unserved = t.keep(before) || c.unserved
 	}
 	return c.serveAnew(ctx)
 }
 
-// serveAnew puts what was read into force, and tells the others.
+// serveAnew puts what was read into force, if there is anything, and tells the
+// others. What an error has kept from that is left for the next call.
 func (c *Consumer) serveAnew(ctx context.Context) error {
+	if !c.unserved {
+		return nil
+	}
 	c.serve()
-	return c.keeper.Describe(ctx)
+	err := c.keeper.Describe(ctx)
+	c.unserved = err != nil
+	return err
 }
 
 // keep puts back what held before a reading that found nothing changed, since
@@ -257,7 +259,6 @@ func (c *Consumer) read(ctx context.Context, t *served) error {
 
 // readUnread tries those topics again whose settings could not be read.
 func (c *Consumer) readUnread(ctx context.Context) error {
-	changed := false
 	for _, t := range c.topics {
 		if !t.unread {
 			continue
@@ -265,10 +266,7 @@ func (c *Consumer) readUnread(ctx context.Context) error {
 		if err := c.read(ctx, t); err != nil {
 			return err
 		}
-		changed = changed || !t.unread
-	}
-	if !changed {
-		return nil
+		c.unserved = c.unserved || !t.unread
 	}
 	return c.serveAnew(ctx)
 }

@@ -188,9 +188,7 @@ func (c *Consumer) compare(ctx context.Context, t *served) error {
 	if err := c.read(ctx, t); err != nil {
 		return err
 	}
-	if !t.keep(before) {
-		return nil
-	}
+	c.unserved = t.keep(before) || c.unserved
 	return c.serveAnew(ctx)
 }
 
