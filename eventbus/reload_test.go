@@ -1,10 +1,12 @@
 package eventbus_test
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +20,26 @@ import (
 
 // patience bounds every wait: for what should take seconds.
 const patience = 30 * time.Second
+
+// journal keeps what is logged, a line each.
+type journal struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (j *journal) Write(line []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.text.Write(line)
+}
+
+func (j *journal) count(text string) int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return strings.Count(j.text.String(), text)
+}
+
+func (j *journal) logger() *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
 // reading is a client that calls read before it reads the settings of a topic, and
 // fails with what that returns.
@@ -62,6 +84,40 @@ func running(t *testing.T, rdb redis.UniversalClient, log *slog.Logger, topics .
 	return b, handled
 }
 
+// The log says once that a topic was deleted, and of which group's process, however
+// often the topics are looked at afterwards.
+func TestDeletionOfATopicIsToldOnce(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	var reads atomic.Int64
+	rdb := redistest.Start(t, redistest.Options{}).Client(t)
+	b, handled := running(t, &reading{rdb, func(key string) error {
+		if strings.Contains(key, "{gone}") {
+			reads.Add(1)
+		}
+		return nil
+	}}, log.logger(), "gone", "other")
+	const said = `msg="a topic with handlers here was deleted; it is served again when it is made anew" topic=gone group=default`
+	for n := 1; n <= 2; n++ {
+		require.NoError(t, b.Topics().Delete(t.Context(), "gone"))
+		for range 5 { // each has the settings of all topics read anew
+			before := reads.Load()
+			require.NoError(t, b.Topics().Disable(t.Context(), "other"))
+			require.ErrorIs(t, b.Topics().Delete(t.Context(), "gone"), eventbus.ErrTopicNotFound)
+			require.Eventually(t, func() bool { return reads.Load() > before }, patience, 5*time.Millisecond)
+		}
+		require.Equal(t, n, log.count(said))
+		require.NoError(t, b.Topics().Create(t.Context(), "gone", eventbus.TopicConfig{}))
+		_, err := b.Send(t.Context(), "gone", 1)
+		require.NoError(t, err)
+		select {
+		case <-handled:
+		case <-time.After(patience):
+			require.FailNow(t, "it is not served again")
+		}
+	}
+}
+
 // A reading of all topics' settings that fails half way is made good by the next
 // one, also for those topics that it has read.
 func TestReadingSettingsThatFailsHalfWay(t *testing.T) {
@@ -101,4 +157,29 @@ func TestReadingSettingsThatFailsHalfWay(t *testing.T) {
 		}
 	}
 	require.Positive(t, failed.Load())
+}
+
+// That Redis has lost its data is told once, also where joining anew fails at first;
+// and a topic whose key is taken meanwhile keeps the process from nothing else.
+func TestLossOfDataIsToldOnce(t *testing.T) {
+	t.Parallel()
+	log := &journal{}
+	rdb := redistest.Start(t, redistest.Options{}).Client(t)
+	var reads, failing atomic.Int64
+	running(t, &reading{rdb, func(string) error {
+		reads.Add(1)
+		if failing.Add(-1) >= 0 {
+			return io.EOF
+		}
+		return nil
+	}}, log.logger(), "broken", "other")
+	failing.Store(3)
+	require.NoError(t, rdb.FlushAll(t.Context()).Err())
+	require.NoError(t, rdb.Set(t.Context(), "eventbus:{broken}:config", "somebody else's", 0).Err())
+	require.Eventually(t, func() bool { return log.count("settings of a topic cannot be read") == 1 }, patience, 10*time.Millisecond)
+	before := reads.Load()
+	require.Eventually(t, func() bool { return reads.Load() >= before+4 }, patience, 10*time.Millisecond)
+	require.Equal(t, 1, log.count("redis has lost the bus's data"))
+	require.Equal(t, 1, log.count("a topic with handlers here was deleted"), "of the other topic")
+	require.Zero(t, log.count("a look over the topics met an error"))
 }

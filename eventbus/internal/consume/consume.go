@@ -73,6 +73,7 @@ type Consumer struct {
 
 	applying sync.Mutex // one change of settings at a time; it guards what follows
 	revision int64      // of the namespace, as last seen
+	lost     bool       // Redis has lost that revision, and not all topics are joined anew
 	unserved bool       // settings were read that poller and mover do not know yet
 
 	beat    atomic.Int64

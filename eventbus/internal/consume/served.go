@@ -77,10 +77,11 @@ func (t *served) handler(id string) *handler {
 }
 
 // joinAll joins every topic anew. One that is missing stays so where topics are
-// not made here: Missing tells.
+// not made here: Missing tells. Of one with an error of its own the reading tells
+// that follows, and load joins it later.
 func (c *Consumer) joinAll(ctx context.Context) error {
 	for _, t := range c.topics {
-		if err := c.join(ctx, t.name); err != nil && !errors.Is(err, errs.TopicNotFound) {
+		if err := c.join(ctx, t.name); err != nil && !store.OfTopic(err) {
 			return err
 		}
 	}
@@ -130,7 +131,7 @@ func (c *Consumer) load(ctx context.Context, t *served) error {
 	topic, err := c.cfg.Store.Topic(ctx, t.name)
 	if errors.Is(err, errs.TopicNotFound) || errors.Is(err, errs.TopicDeleting) {
 		if t.current.Swap(nil) != nil {
-			c.cfg.Log.Warn("a topic with handlers here was deleted; it is served again when it is made anew", "topic", t.name)
+			c.cfg.Log.Warn("a topic with handlers here was deleted; it is served again when it is made anew", "topic", t.name, "group", c.cfg.Group)
 		}
 		return nil
 	}

@@ -109,11 +109,14 @@ func (c *Consumer) catchUp(ctx context.Context) error {
 	}
 	c.applying.Lock()
 	defer c.applying.Unlock()
-	if revision == c.revision {
+	if revision < c.revision && !c.lost {
+		c.lost = true
+		c.cfg.Log.Error("redis has lost the bus's data, it was emptied or restarted without its files; joining anew")
+	}
+	if revision == c.revision && !c.lost {
 		return c.readUnread(ctx)
 	}
-	if revision < c.revision {
-		c.cfg.Log.Error("redis has lost the bus's data, it was emptied or restarted without its files; joining anew")
+	if c.lost {
 		if err := c.joinAll(ctx); err != nil {
 			return err
 		}
@@ -121,7 +124,7 @@ func (c *Consumer) catchUp(ctx context.Context) error {
 	if err := c.reloadLocked(ctx, ""); err != nil {
 		return err
 	}
-	c.revision = revision
+	c.revision, c.lost = revision, false
 	return nil
 }
 
