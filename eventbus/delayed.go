@@ -48,7 +48,7 @@ type DelayedPage struct {
 // List returns a page of the topic's delayed events in the bus's group. How many
 // there are, and when the next is due, Stats tells.
 func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (DelayedPage, error) {
-	doing := func(err error) error { return fmt.Errorf("list delayed events of topic %q: %w", topic, err) }
+	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("list delayed events of topic %q", topic)) }
 	fallback(&q.Limit, defaultPage)
 	var bad []error
 	within(&bad, "Limit", q.Limit, 1, maxPage)
@@ -82,7 +82,7 @@ func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (Delay
 // ErrNotDelayed says that the event waits in no group (any more). Only events that
 // a bus has sent can be cancelled; where several bear the id, all of them are.
 func (d *Delayed) Cancel(ctx context.Context, topic, id string) (groups []string, err error) {
-	doing := func(err error) error { return fmt.Errorf("cancel event %q of topic %q: %w", id, topic, err) }
+	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("cancel event %q of topic %q", id, topic)) }
 	if err := errors.Join(name.Check("topic", topic), checkID(id)); err != nil {
 		return nil, doing(err)
 	}
@@ -97,7 +97,7 @@ func (d *Delayed) Cancel(ctx context.Context, topic, id string) (groups []string
 		return nil, doing(err)
 	}
 	if groups, err = d.bus.store.Cancel(ctx, t, id); err != nil {
-		return nil, err
+		return nil, doing(err)
 	}
 	if len(groups) == 0 {
 		return nil, doing(errs.NotDelayed)
@@ -119,7 +119,7 @@ type UnreadableEvents struct {
 // Unreadable returns what was set aside of the topic's delayed events in the bus's
 // group, and the first most members, up to 1000.
 func (d *Delayed) Unreadable(ctx context.Context, topic string, most int) (UnreadableEvents, error) {
-	doing := func(err error) error { return fmt.Errorf("list unreadable delayed events of topic %q: %w", topic, err) }
+	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("list unreadable delayed events of topic %q", topic)) }
 	var bad []error
 	within(&bad, "most", most, 1, maxPage)
 	if err := errors.Join(bad...); err != nil {
@@ -131,7 +131,7 @@ func (d *Delayed) Unreadable(ctx context.Context, topic string, most int) (Unrea
 	}
 	u := UnreadableEvents{List: keys.Unreadable}
 	u.Total, u.Members, err = d.bus.store.Unreadable(ctx, &keys, most)
-	return u, err
+	return u, doing(err)
 }
 
 func (d *Delayed) keys(ctx context.Context, topic string) (*store.Topic, store.Keys, error) {

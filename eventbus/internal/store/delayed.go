@@ -120,7 +120,7 @@ func (s *Store) SendDelayed(ctx context.Context, t *Topic, events []Delayed) (un
 	reply, err := s.eval(ctx, "delay", keys, args...).Int64Slice()
 	if err == nil && reply[0] == tooFar {
 		now := time.UnixMilli(reply[2]).UTC()
-		return "", fmt.Errorf("%s: %w", doing, errs.Invalid("DueAt", events[reply[1]-1].Due.At, "it is more than ten years from now, %s by Redis's clock", now.Format(time.RFC3339)))
+		return "", errs.Doing(errs.Invalid("DueAt", events[reply[1]-1].Due.At, "it is more than ten years from now, %s by Redis's clock", now.Format(time.RFC3339)), doing)
 	}
 	if err := sent(doing, t, reply, err); err != nil {
 		return "", err
