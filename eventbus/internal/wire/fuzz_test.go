@@ -53,3 +53,31 @@ func FuzzRoundTrip(f *testing.F) {
 		requireSame(t, e, Decode(raw, noID(t)))
 	})
 }
+
+// FuzzPeekID holds that no bytes make PeekID panic, and that what it tells of an
+// envelope by its first bytes is what Decode tells of the whole.
+func FuzzPeekID(f *testing.F) {
+	for _, text := range jsonTexts() {
+		e := newEntry(text)
+		raw := Append(nil, &e)
+		for _, n := range []int{0, 1, 30, 50, len(raw) - 1, len(raw)} {
+			f.Add(raw, n)
+		}
+		f.Add(AppendPending(nil, &e), 60)
+	}
+	f.Add([]byte(`{"type":"t","data":"id","id":"7","source":"s","specversion":"1.0"}`), 40)
+	f.Add([]byte(`{}"id""7""specversion""1.0" `), 27)
+	f.Add([]byte(`{"specversion":"1.0","id":"\ud800","source":"s","type":"t"}`), 40)
+	f.Fuzz(func(t *testing.T, raw []byte, n int) {
+		if n < 0 || n > len(raw) {
+			return
+		}
+		got, whole := PeekID(raw[:n], len(raw)), Decode(raw, givenID)
+		switch {
+		case !whole.Bare && (got != "" || n == len(raw)):
+			require.Equal(t, whole.ID, got, "%d of %q", n, raw)
+		case n == len(raw):
+			require.Empty(t, got, "%q", raw)
+		}
+	})
+}

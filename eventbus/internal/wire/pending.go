@@ -51,8 +51,8 @@ func PeekID(head []byte, size int) string {
 	id, spec := "", ""
 	for id == "" || spec == "" {
 		key, err := dec.Token()
-		if err != nil {
-			return ""
+		if _, isName := key.(string); err != nil || !isName {
+			return "" // the head or the object ends
 		}
 		to := any(new(json.RawMessage))
 		switch key {

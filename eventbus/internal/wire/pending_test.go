@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"bytes"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,4 +56,59 @@ func TestPendingEntriesComeBackWhole(t *testing.T) {
 		requireSame(t, want, Decode(raw, noID(t)))
 		checkPaths(t, raw)
 	})
+}
+
+// Of what the bus writes, PeekID tells the id or nothing, wherever it is cut; and it
+// tells it once the id has been seen.
+func TestPeekIDOfAnyPrefix(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		e := anyEntry().Draw(t, "entry")
+		raw := Append(nil, &e)
+		if rapid.Bool().Draw(t, "pending") {
+			raw = AppendPending(nil, &e)
+		}
+		want := Decode(raw, noID(t)).ID
+		seen := bytes.Index(raw, []byte(`,"source":`))
+		for n := range len(raw) + 1 {
+			switch got := PeekID(raw[:n], len(raw)); {
+			case n >= seen:
+				require.Equal(t, want, got, "%d of %q", n, raw)
+			case got != "":
+				require.Equal(t, want, got, "%d of %q", n, raw)
+			}
+		}
+	})
+}
+
+func TestPeekID(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 3000)
+	const head = 2048 // what a list reads of each
+	for name, c := range map[string]struct{ raw, want string }{
+		"own":                      {`{"specversion":"1.0","id":"7","source":"s","type":"t","data":"` + long + `"}`, "7"},
+		"own, short":               {`{"specversion":"1.0","id":"7","source":"s","type":"t","data":1}`, "7"},
+		"another order":            {` { "type" : "t", "source":"s", "x":{"id":"8"}, "id" : "7", "specversion" : "1.0", "data":"` + long + `"}`, "7"},
+		"escapes":                  {`{"specversion":"1.0","\u0069d":"\u0037\"","source":"s","type":"t","data":"` + long + `"}`, `7"`},
+		"id behind the data":       {`{"specversion":"1.0","source":"s","type":"t","data":"` + long + `","id":"7"}`, ""},
+		"id behind it, short":      {`{"specversion":"1.0","source":"s","type":"t","data":"x","id":"7"}`, "7"},
+		"version behind the data":  {`{"id":"7","source":"s","type":"t","data":"` + long + `","specversion":"1.0"}`, ""},
+		"another version":          {`{"specversion":"0.3","id":"7","source":"s","type":"t","data":"` + long + `"}`, ""},
+		"id is no text":            {`{"specversion":"1.0","id":7,"source":"s","type":"t","data":"` + long + `"}`, ""},
+		"id is null":               {`{"specversion":"1.0","id":null,"source":"s","type":"t","data":"` + long + `"}`, ""},
+		"id longer than the head":  {`{"specversion":"1.0","id":"` + long + `","source":"s","type":"t"}`, ""},
+		"within the data":          {`{"data":{"specversion":"1.0","id":"7","x":"` + long + `"}}`, ""},
+		"bare object":              {`{"id":"7","x":"` + long + `"}`, ""},
+		"bare object, short":       {`{"id":"7"}`, ""},
+		"bare text":                {long, ""},
+		"bare list":                {`["specversion","1.0","id","7","` + long + `"]`, ""},
+		"empty":                    {"", ""},
+		"bytes":                    {"\x00\xff" + long, ""},
+		"several values":           {`{}"id""7""specversion""1.0"` + long, ""},
+		"object, then values":      {`{"a":1}"x" "id" "7" "specversion" "1.0" ` + long, ""},
+		"members without an end":   {`{"specversion":"1.0","id":"7"` + " x" + long, "7"}, // what follows is not looked at
+		"colon in place of a name": {`{:"specversion"` + long, ""},
+	} {
+		require.Equal(t, c.want, PeekID([]byte(c.raw[:min(head, len(c.raw))]), len(c.raw)), name)
+	}
 }
