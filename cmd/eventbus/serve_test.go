@@ -129,15 +129,18 @@ topics:
   - name: orders
     max_waiting: 9
     dead_age: -1
+    redisson_order_list: true
     queue_key: old list
     handlers: [{id: print, type: log}]
-  - {name: fresh, delivery: at_most_once, wire: raw, dead_limit: 7}
+  - {name: fresh, delivery: at_most_once, wire: raw, dead_limit: 7, redisson_old_clients: true}
 `
 	p := b.serving(config)
 	p.stopped(syscall.SIGTERM)
 	show := b.ok("topic", "list")
 	require.Regexp(t, `(?m)^orders +off +at_least_once +cloudevents +9 +3 +1000000 +- +default=old list,other$`, show)
 	require.Regexp(t, `(?m)^fresh +on +at_most_once +raw +- +- +7 +2160h +default$`, show)
+	require.Contains(t, b.ok("topic", "show", "orders", "-o", "json"), `"redisson_order_list":true,"redisson_old_clients":false,`)
+	require.Contains(t, b.ok("topic", "show", "fresh", "-o", "json"), `"redisson_order_list":false,"redisson_old_clients":true,`)
 
 	// the same again changes nothing
 	p = b.start(nil, "serve", "--http", "", "--config", filepath.Join(b.dir, "serve.yaml"))
@@ -349,7 +352,7 @@ func TestServeTakesDoubledSignalForOne(t *testing.T) {
 // the command that takes it back.
 func TestServeWarnsOfRunTimeSettings(t *testing.T) {
 	b := setup(t)
-	b.ok("topic", "create", "orders", "--max-waiting", "5", "--concurrency", "3", "--dead-age", "-1", "--group", "billing")
+	b.ok("topic", "create", "orders", "--max-waiting", "5", "--concurrency", "3", "--dead-age", "-1", "--redisson-old-clients", "--group", "billing")
 	b.ok("topic", "create", "quiet", "--group", "billing")
 	b.ok("topic", "disable", "quiet")
 	for _, id := range []string{"print", "again", "gone"} {
@@ -384,8 +387,8 @@ topics:
 	require.Equal(t, []map[string]any{
 		{
 			"msg": "topic keeps settings of which the settings file says nothing", "topic": "orders",
-			"concurrency": "3, default 0", "dead_age": "-1, default 2160h0m0s",
-			"reset": "eventbus topic update orders --concurrency 0 --dead-age 2160h0m0s" + reach,
+			"concurrency": "3, default 0", "dead_age": "-1, default 2160h0m0s", "redisson_old_clients": "true, default false",
+			"reset": "eventbus topic update orders --concurrency=0 --dead-age=2160h0m0s --redisson-old-clients=false" + reach,
 		}, {
 			"msg": "handler keeps what was set at run time, which goes before the settings file", "topic": "orders", "handler": "print",
 			"enabled": "false, by the file true", "timeout": "1.5s, by the file 3s", "reset": "eventbus handler reset orders print" + reach,

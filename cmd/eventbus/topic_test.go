@@ -28,7 +28,7 @@ func TestTopicLife(t *testing.T) {
 	delete(all[0], "revision")
 	require.Equal(t, topic{
 		"name": "a/b", "enabled": false, "delivery": "at_most_once", "wire": "raw", "max_waiting": 10.0, "concurrency": 2.0,
-		"dead_limit": -1.0, "dead_age_ms": 172_800_000.0,
+		"dead_limit": -1.0, "dead_age_ms": 172_800_000.0, "redisson_order_list": false, "redisson_old_clients": false,
 		"groups": []any{map[string]any{"name": "billing", "queue_key": "list of b"}},
 	}, all[0])
 	table := lines(b.ok("topic", "list"))
@@ -92,7 +92,6 @@ func TestTopicDestructionDemandsYes(t *testing.T) {
 func (b *bed) delay(topic, group string, n int) {
 	b.t.Helper()
 	for i := range n {
-		key := "redisson_delay_queue_timeout:" + b.namespace + ":{" + topic + "}:queue:" + group
-		require.NoError(b.t, b.rdb.ZAdd(b.t.Context(), key, redis.Z{Score: float64(i), Member: fmt.Sprint(i)}).Err())
+		require.NoError(b.t, b.rdb.ZAdd(b.t.Context(), b.delayedSet(topic, group), redis.Z{Score: float64(i), Member: fmt.Sprint(i)}).Err())
 	}
 }

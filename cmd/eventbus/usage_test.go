@@ -18,7 +18,6 @@ func TestWrongUsage(t *testing.T) {
 	}{
 		{"", "a command is missing: one of demo, serve, topic,"},
 		{"frob", `unknown command "frob"; right are: demo, serve,`},
-		{"delayed list orders", `unknown command "delayed"`},
 		{"topic", "a command is missing: one of create, update,"},
 		{"topic frob", `unknown command "frob"; right are: create,`},
 		{"topic create", "TOPIC is missing; see eventbus topic create --help"},
@@ -69,8 +68,17 @@ func TestWrongUsage(t *testing.T) {
 		{"send a --data x --file y", "one is right"},
 		{"send a --data x -", "one is right"},
 		{"send a --file=", "--file is empty"},
-		{"send a --data x --delay 3s", "unknown flag: --delay"},
-		{"send a --data x --at 2030-01-01T00:00:00Z", "unknown flag: --at"},
+		{"send a --data x --delay 3", `invalid argument "3" for "--delay" flag: `},
+		{"send a --data x --delay=", `invalid argument "" for "--delay" flag: `},
+		{"send a --data x --delay 90000h", "invalid --delay 90000h0m0s: at most 87600h0m0s, ten years"},
+		{"send a --data x --delay 99999999h", `invalid argument "99999999h" for "--delay" flag: `},
+		{"send a --data x --at tomorrow", "a time such as 2026-01-31T12:00:00Z is right"},
+		{"send a --data x --at 1893456000", "a time such as 2026-01-31T12:00:00Z is right"},
+		{"send a --data x --at 2030-01-01", "a time such as 2026-01-31T12:00:00Z is right"},
+		{"send a --data x --at 90s", "; how long from now goes with --delay"},
+		{"send a --data x --at 2300-01-01T00:00:00Z", "invalid --at "},
+		{"send a --lines --at 2300-01-01T00:00:00Z", "it is more than ten years from now"},
+		{"send a --data x --at 2030-01-01T00:00:00Z --delay 0", "--delay and --at do not go together; one is right"},
 		{"send a --data x --id=", "--id is empty"},
 		{"send a --data x --lines --id 1", "--id goes with one event"},
 		{"send a --data x --header novalue", "NAME=VALUE is right"},
@@ -80,6 +88,18 @@ func TestWrongUsage(t *testing.T) {
 		{"send a --data x --content-type \x01", "invalid --content-type "},
 		{"send a --data x --id \x01", "invalid --id "},
 		{"send a --data x --max-payload 0", "from 1 to 67108864 is right"},
+		{"delayed", "one of list, cancel"},
+		{"delayed list", "TOPIC is missing"},
+		{"delayed list a b", `the argument "b" is one too many`},
+		{"delayed list a --limit 0", "above zero"},
+		{"delayed list a --limit 3 --all", "do not go together"},
+		{"delayed list a\tb", `invalid topic "a\tb"`},
+		{"delayed cancel", "TOPIC and ID is missing"},
+		{"delayed cancel a", "ID is missing"},
+		{"delayed cancel a ", "an id is empty"},
+		{"delayed cancel a \x01", `invalid id "\x01"`},
+		{"delayed cancel a|b x", `invalid topic "a|b"`},
+		{"topic create a --redisson-order-list=maybe", "--redisson-order-list"},
 		{"failures", "one of list, show, replay, discard"},
 		{"failures list a --limit 0", "above zero"},
 		{"failures list a --limit 3 --all", "do not go together"},
@@ -122,11 +142,10 @@ func TestWrongUsage(t *testing.T) {
 func TestHelp(t *testing.T) {
 	b := setup(t)
 	help := b.ok("--help")
-	for _, command := range []string{"demo", "serve", "topic", "handler", "send", "failures", "stats", "consumers", "bench"} {
+	for _, command := range []string{"demo", "serve", "topic", "handler", "send", "delayed", "failures", "stats", "consumers", "bench"} {
 		require.Contains(t, help, "\n  "+command)
 		require.Contains(t, b.ok(command, "--help"), "Usage:\n  eventbus "+command)
 	}
-	require.NotContains(t, help, "delayed")
 	require.Equal(t, help, b.ok("help"))
 	require.Equal(t, b.ok("topic", "create", "--help"), b.ok("help", "topic", "create"))
 	require.Equal(t, b.ok("topic", "create", "--help"), b.ok("topic", "create", "orders", "--help"))

@@ -91,7 +91,7 @@ func (a *app) root() *cobra.Command {
 		return wrongUsage("%w; see %s --help", err, c.CommandPath())
 	})
 	a.flags.register(root.PersistentFlags())
-	a.group(root, a.demo(), a.serve(), a.topic(), a.handler(), a.send(), a.failures(), a.stats(), a.consumers(), a.bench())
+	a.group(root, a.demo(), a.serve(), a.topic(), a.handler(), a.send(), a.delayed(), a.failures(), a.stats(), a.consumers(), a.bench())
 	a.help(root)
 	return root
 }

@@ -135,7 +135,7 @@ func ofConnection(err error) bool {
 	}
 	return !ofServer(err) && !isAny(err, errDeclined, serve.ErrAbandoned, context.Canceled,
 		eventbus.ErrInvalidArgument, eventbus.ErrPayloadTooLarge, eventbus.ErrTopicDisabled, eventbus.ErrTopicFull, eventbus.ErrTopicDeleting, eventbus.ErrGroupExists,
-		eventbus.ErrNoGroup, eventbus.ErrConflict, eventbus.ErrHandlerExists, eventbus.ErrNoHandler, eventbus.ErrFailureNotFound,
+		eventbus.ErrNoGroup, eventbus.ErrConflict, eventbus.ErrHandlerExists, eventbus.ErrNoHandler, eventbus.ErrFailureNotFound, eventbus.ErrNotDelayed,
 		eventbus.ErrClosed, eventbus.ErrRunning)
 }
 
@@ -161,6 +161,7 @@ var hints = []struct {
 	{eventbus.ErrTopicDeleting, "complete it with eventbus topic delete --yes"},
 	{eventbus.ErrGroupNotFound, "choose one with --group"},
 	{eventbus.ErrFailureNotFound, "eventbus failures list shows those that exist"},
+	{eventbus.ErrNotDelayed, "eventbus delayed list shows those that wait"},
 	{eventbus.ErrPayloadTooLarge, "--max-payload raises the limit"},
 	{eventbus.ErrUnavailable, "--redis or EVENTBUS_REDIS says where Redis is"},
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,6 +20,8 @@ type sending struct {
 	data, file, id, contentType string
 	headers                     []string
 	lines                       bool
+	delay                       time.Duration
+	at                          time.Time
 	maxPayload                  int
 
 	topic    string
@@ -45,9 +48,15 @@ and stdin is a pipe or a file.
 
 With --lines each line is the payload of one event, an empty line an empty one;
 the line's end ("\n" or "\r\n") is not part of it. Lines are sent in batches of up
-to 500, and as they come: a slow source is not waited for.`,
+to 500, and as they come: a slow source is not waited for.
+
+With --delay or --at events are handed out later, by Redis's clock and not early,
+up to ten years ahead. A delay counts from the moment in which Redis takes the
+event; 0 or less, and a time in the past, is at once.`,
 		Example: `  eventbus send orders --data '{"id":1}'
-  eventbus send orders --lines --file orders.ndjson`,
+  eventbus send orders --lines --file orders.ndjson
+  eventbus send orders --data '{"id":1}' --delay 90s
+  eventbus send orders --data '{"id":1}' --at 2026-01-31T12:00:00+01:00`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := s.check(c, args); err != nil {
 				return err
@@ -72,6 +81,8 @@ to 500, and as they come: a slow source is not waited for.`,
 	f.StringVar(&s.data, "data", "", "the payload")
 	f.StringVar(&s.file, "file", "", "the file that holds the payload, or the lines; - for stdin")
 	f.BoolVar(&s.lines, "lines", false, "send each line as one event")
+	f.Var((*delayValue)(&s.delay), "delay", "hand out so much later, such as 90s or 1h30m")
+	f.Var((*momentValue)(&s.at), "at", "hand out at this time: RFC 3339, such as 2026-01-31T12:00:00Z")
 	f.StringVar(&s.id, "id", "", "the event's id (default a new UUIDv7); not on a raw topic")
 	f.StringArrayVar(&s.headers, "header", nil, "a header NAME=VALUE; may be given again and again; not on a raw topic")
 	f.StringVar(&s.contentType, "content-type", "", "media type of the payload; not on a raw topic")
@@ -100,6 +111,8 @@ func (s *sending) check(c *cobra.Command, args []string) error {
 		return wrongUsage("--data, --file and - do not go together; one is right")
 	case c.Flags().Changed("file") && s.file == "":
 		return wrongUsage("--file is empty; give a path, or - for stdin")
+	case c.Flags().Changed("delay") && c.Flags().Changed("at"):
+		return wrongUsage("--delay and --at do not go together; one is right")
 	case s.lines && s.id != "":
 		return wrongUsage("--id goes with one event, not with --lines")
 	case c.Flags().Changed("id") && s.id == "":
@@ -107,7 +120,7 @@ func (s *sending) check(c *cobra.Command, args []string) error {
 	case s.maxPayload < 1 || s.maxPayload > eventbus.MaxPayloadLimit:
 		return wrongUsage("--max-payload is %d; from 1 to %d is right", s.maxPayload, eventbus.MaxPayloadLimit)
 	}
-	s.message.ID = s.id
+	s.message.ID, s.message.Delay, s.message.DueAt = s.id, s.delay, s.at
 	for _, h := range s.headers {
 		name, value, ok := strings.Cut(h, "=")
 		if !ok {

@@ -13,8 +13,8 @@ import (
 	"github.com/seed4933/eventbus/eventbus"
 )
 
-// checkAttributes looks at what is sent beside the payload: whether it is right,
-// which needs no server, and then whether the topic keeps it.
+// checkAttributes looks at what is sent beside the payload, and at when: whether it
+// is right, which needs no server, and then whether the topic keeps it.
 func (s *sending) checkAttributes(c *cobra.Command, bus *session) error {
 	var given []string
 	for _, name := range []string{"id", "header", "content-type"} {
@@ -22,12 +22,12 @@ func (s *sending) checkAttributes(c *cobra.Command, bus *session) error {
 			given = append(given, "--"+name)
 		}
 	}
-	if len(given) == 0 {
+	if len(given) == 0 && s.delay <= 0 && s.at.IsZero() {
 		return nil
 	}
 	m := s.message
 	m.Value = eventbus.Raw{ContentType: s.contentType}
-	if err := checkMessage(c.Context(), s.topic, m); err != nil {
+	if err := checkMessage(c.Context(), s.topic, m); err != nil || len(given) == 0 {
 		return err
 	}
 	// A topic keeps its wire for life, so that this holds until the event is sent.

@@ -50,6 +50,8 @@ const serveExample = `  # settings.yaml
       concurrency: 0                  # 0: no limit
       dead_limit: 1000000             # -1: no limit
       dead_age: 2160h                 # -1: no limit
+      redisson_order_list: false      # true: Java calls size, readAll, contains or remove
+      redisson_old_clients: false     # true: Java's Redisson is older than 3.21.1
       handlers:
         - {id: archive, type: file, path: out.ndjson}
         - {id: print, type: log}

@@ -15,7 +15,7 @@ func (a *app) stats() *cobra.Command {
 	var watch bool
 	var interval time.Duration
 	c := &cobra.Command{
-		Use: "stats [TOPIC]", Args: args("[TOPIC]"), Short: "Show figures: waiting, in flight, retry, dead, oldest, rates",
+		Use: "stats [TOPIC]", Args: args("[TOPIC]"), Short: "Show figures: waiting, in flight, delayed, retry, dead, oldest, rates",
 		Long: `Show the figures of one topic or of all, for each of their groups, or for the
 one that --group names. Rates are measured between two readings, --interval apart;
 with --interval 0 there is one reading, and no rates.

@@ -29,6 +29,8 @@ type topicFlags struct {
 	concurrency int
 	deadLimit   int64
 	deadAge     time.Duration
+	orderList   bool
+	oldClients  bool
 }
 
 func (f *topicFlags) register(set *pflag.FlagSet) {
@@ -38,6 +40,8 @@ func (f *topicFlags) register(set *pflag.FlagSet) {
 	set.IntVar(&f.concurrency, "concurrency", 0, "how many of the topic's events one process handles at once; 0 for no limit")
 	set.Var((*limitValue)(&f.deadLimit), "dead-limit", "how many dead failures a group keeps; -1 for no limit (default 1000000)")
 	set.Var((*ageValue)(&f.deadAge), "dead-age", "how long a group keeps dead failures, such as 720h; -1 for no limit (default 2160h)")
+	set.BoolVar(&f.orderList, "redisson-order-list", false, "keep Redisson's list of delayed events, for Java that calls size, readAll, contains or remove")
+	set.BoolVar(&f.oldClients, "redisson-old-clients", false, "write delayed events so that Redisson before 3.21.1 reads them, too")
 }
 
 func (a *app) topicCreate() *cobra.Command {
@@ -51,6 +55,7 @@ func (a *app) topicCreate() *cobra.Command {
 				cfg := eventbus.TopicConfig{
 					Delivery: eventbus.Delivery(f.delivery), Wire: eventbus.Wire(wire), MaxWaiting: f.maxWaiting,
 					Concurrency: f.concurrency, DeadLimit: f.deadLimit, DeadAge: f.deadAge, Disabled: disabled,
+					RedissonOrderList: f.orderList, RedissonOldClients: f.oldClients,
 					Groups: []eventbus.GroupConfig{{Name: s.group, QueueKey: queueKey}},
 				}
 				if err := s.bus.Topics().Create(c.Context(), args[0], cfg); err != nil {
@@ -138,6 +143,8 @@ func (f *topicFlags) update() (u eventbus.TopicUpdate, some bool) {
 	given(f.set, "concurrency", &u.Concurrency, &f.concurrency, &some)
 	given(f.set, "dead-limit", &u.DeadLimit, &f.deadLimit, &some)
 	given(f.set, "dead-age", &u.DeadAge, &f.deadAge, &some)
+	given(f.set, "redisson-order-list", &u.RedissonOrderList, &f.orderList, &some)
+	given(f.set, "redisson-old-clients", &u.RedissonOldClients, &f.oldClients, &some)
 	return u, some
 }
 

@@ -102,22 +102,53 @@ type timeValue time.Time
 
 func (v *timeValue) Type() string { return "time" }
 
-func (v *timeValue) String() string {
-	if t := time.Time(*v); !t.IsZero() {
-		return t.Format(time.RFC3339)
-	}
-	return ""
-}
+func (v *timeValue) String() string { return (*momentValue)(v).String() }
 
 func (v *timeValue) Set(text string) error {
 	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
 		*v = timeValue(time.Now().Add(-ago))
 		return nil
 	}
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
+	if err := (*momentValue)(v).Set(text); err != nil {
 		return errors.New("a time such as 2026-01-31T12:00:00Z is right, or how long ago it was, such as 24h")
 	}
-	*v = timeValue(t)
+	return nil
+}
+
+// momentValue is a time as RFC 3339 has it. A duration could be meant as one from
+// now, and is none.
+type momentValue time.Time
+
+func (v *momentValue) Type() string { return "time" }
+
+func (v *momentValue) String() string {
+	if t := time.Time(*v); !t.IsZero() {
+		return t.Format(time.RFC3339)
+	}
+	return ""
+}
+
+func (v *momentValue) Set(text string) error {
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return errors.New("a time such as 2026-01-31T12:00:00Z is right; how long from now goes with --delay")
+	}
+	*v = momentValue(t)
+	return nil
+}
+
+// delayValue is any duration.
+type delayValue time.Duration
+
+func (v *delayValue) Type() string { return "duration" }
+
+func (v *delayValue) String() string { return (*ageValue)(v).String() }
+
+func (v *delayValue) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return errors.New("a duration such as 90s or 1h30m is right")
+	}
+	*v = delayValue(d)
 	return nil
 }

@@ -20,6 +20,11 @@ type statsView struct {
 	Dead     int64  `json:"dead"`
 	OldestMS int64  `json:"oldest_ms"`
 
+	// NextDue is null where no event is delayed. Unreadable delayed events were set
+	// aside; delayed list tells of them.
+	NextDue    *time.Time `json:"next_due"`
+	Unreadable int64      `json:"unreadable"`
+
 	Sent      int64 `json:"sent"`
 	Done      int64 `json:"done"`
 	Failed    int64 `json:"failed"`
@@ -34,6 +39,8 @@ type statsView struct {
 	FailedPerSecond *float64 `json:"failed_per_second"`
 
 	ReadAt *time.Time `json:"read_at"`
+
+	next string // until NextDue, for the table
 }
 
 func viewStats(now eventbus.Stats, before *eventbus.Stats) statsView {
@@ -41,6 +48,7 @@ func viewStats(now eventbus.Stats, before *eventbus.Stats) statsView {
 		Topic: now.Topic, Group: now.Group, Enabled: now.Enabled, Waiting: now.Waiting, InFlight: now.InFlight, Delayed: now.Delayed,
 		Retry: now.Retrying, Dead: now.Dead, OldestMS: now.OldestAge.Milliseconds(), Sent: now.Sent, Done: now.Done, Failed: now.Failed,
 		Died: now.Died, Replayed: now.Replayed, Discarded: now.Discarded, Dropped: now.Dropped, ReadAt: show.Moment(now.ReadAt),
+		NextDue: dueTime(now.NextDue), Unreadable: now.Unreadable, next: until(now.NextDue, now.ReadAt),
 	}
 	if before == nil {
 		return v
@@ -69,6 +77,7 @@ var statsColumns = []show.Column[statsView]{
 	{Head: "WAITING", Text: func(v statsView) string { return fmt.Sprint(v.Waiting) }},
 	{Head: "IN FLIGHT", Text: func(v statsView) string { return fmt.Sprint(v.InFlight) }},
 	{Head: "DELAYED", Text: func(v statsView) string { return fmt.Sprint(v.Delayed) }},
+	{Head: "NEXT DUE", Text: func(v statsView) string { return v.next }},
 	{Head: "RETRY", Text: func(v statsView) string { return fmt.Sprint(v.Retry) }},
 	{Head: "DEAD", Text: func(v statsView) string { return fmt.Sprint(v.Dead) }},
 	{Head: "OLDEST", Text: func(v statsView) string { return show.Duration(time.Duration(v.OldestMS) * time.Millisecond) }},

@@ -20,6 +20,8 @@ type topicView struct {
 	Concurrency int         `json:"concurrency"`
 	DeadLimit   int64       `json:"dead_limit"`
 	DeadAgeMS   int64       `json:"dead_age_ms"`
+	OrderList   bool        `json:"redisson_order_list"`
+	OldClients  bool        `json:"redisson_old_clients"`
 	Groups      []groupView `json:"groups"`
 	Revision    int64       `json:"revision"`
 	Created     *time.Time  `json:"created"`
@@ -34,6 +36,7 @@ func viewTopic(t eventbus.Topic) topicView {
 	v := topicView{
 		Name: t.Name, Enabled: !t.Disabled, Delivery: string(t.Delivery), Wire: string(t.Wire),
 		MaxWaiting: t.MaxWaiting, Concurrency: t.Concurrency, DeadLimit: t.DeadLimit, DeadAgeMS: t.DeadAge.Milliseconds(),
+		OrderList: t.RedissonOrderList, OldClients: t.RedissonOldClients,
 		Groups: []groupView{}, Revision: t.Revision, Created: show.Moment(t.Created),
 	}
 	if t.DeadAge < 0 {
@@ -84,7 +87,8 @@ func (v topicView) sheet() []show.Row {
 		{Name: "Topic", Text: v.Name}, {Name: "State", Text: onOff(v.Enabled)}, {Name: "Delivery", Text: v.Delivery},
 		{Name: "Wire", Text: v.Wire}, {Name: "Max waiting", Text: show.Limit(v.MaxWaiting)},
 		{Name: "Concurrency", Text: show.Limit(v.Concurrency)}, {Name: "Dead limit", Text: show.Limit(v.DeadLimit)},
-		{Name: "Dead age", Text: v.deadAge()}, {Name: "Revision", Text: fmt.Sprint(v.Revision)},
+		{Name: "Dead age", Text: v.deadAge()}, {Name: "Redisson order list", Text: onOff(v.OrderList)},
+		{Name: "Redisson old clients", Text: onOff(v.OldClients)}, {Name: "Revision", Text: fmt.Sprint(v.Revision)},
 	}
 	if v.Created != nil {
 		rows = append(rows, show.Row{Name: "Created", Text: show.Time(*v.Created)})

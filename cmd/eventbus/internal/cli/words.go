@@ -23,6 +23,8 @@ var words = map[string]string{
 	"DeadLimit":          "--dead-limit",
 	"DeadAge":            "--dead-age",
 	"IfRevision":         "--if-revision",
+	"Delay":              "--delay",
+	"DueAt":              "--at",
 	"id":                 "--id",
 	"content type":       "--content-type",
 	"headers":            "--header",
@@ -39,6 +41,8 @@ func (a *app) typed(field string) string {
 		return a.origin.namespace
 	case (field == "Group" || field == "Groups[0].Name") && a.origin.group != "":
 		return a.origin.group
+	case field == "id" && a.command != nil && a.command.Flags().Lookup("id") == nil:
+		return field // an argument
 	case field == "handler id":
 		if a.command != nil && a.command.Flags().Lookup("handler") != nil {
 			return "--handler"

@@ -65,6 +65,7 @@ func (t *topics) create(ctx context.Context, want *settings.Topic) error {
 	cfg := eventbus.TopicConfig{
 		Delivery: or(u.Delivery), Wire: or(want.Wire), MaxWaiting: or(u.MaxWaiting), Concurrency: or(u.Concurrency),
 		DeadLimit: or(u.DeadLimit), DeadAge: or(u.DeadAge), Groups: []eventbus.GroupConfig{g},
+		RedissonOrderList: or(u.RedissonOrderList), RedissonOldClients: or(u.RedissonOldClients),
 	}
 	if err := t.bus.Topics().Create(ctx, want.Name, cfg); err != nil {
 		return err
@@ -115,6 +116,8 @@ func (t *topics) update(ctx context.Context, want *settings.Topic, has eventbus.
 	differs(&changes, "concurrency", &u.Concurrency, has.Concurrency)
 	differs(&changes, "dead_limit", &u.DeadLimit, has.DeadLimit)
 	differs(&changes, "dead_age", &u.DeadAge, has.DeadAge)
+	differs(&changes, "redisson_order_list", &u.RedissonOrderList, has.RedissonOrderList)
+	differs(&changes, "redisson_old_clients", &u.RedissonOldClients, has.RedissonOldClients)
 	if len(changes) == 0 {
 		return nil
 	}

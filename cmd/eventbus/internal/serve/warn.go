@@ -52,7 +52,7 @@ func (t *topics) warnOfTopic(want *settings.Topic, has eventbus.Topic) {
 				value = -1 // no limit
 			}
 			found = append(found, key, fmt.Sprintf("%v, default %v", value, fallback))
-			flags = append(flags, fmt.Sprintf("--%s %v", strings.ReplaceAll(key, "_", "-"), fallback))
+			flags = append(flags, fmt.Sprintf("--%s=%v", strings.ReplaceAll(key, "_", "-"), fallback))
 		}
 	}
 	u := want.Update
@@ -61,6 +61,8 @@ func (t *topics) warnOfTopic(want *settings.Topic, has eventbus.Topic) {
 	left(u.Concurrency == nil, "concurrency", has.Concurrency, 0)
 	left(u.DeadLimit == nil, "dead_limit", has.DeadLimit, int64(eventbus.DefaultDeadLimit))
 	left(u.DeadAge == nil, "dead_age", has.DeadAge, eventbus.DefaultDeadAge)
+	left(u.RedissonOrderList == nil, "redisson_order_list", has.RedissonOrderList, false)
+	left(u.RedissonOldClients == nil, "redisson_old_clients", has.RedissonOldClients, false)
 	if len(found) == 0 {
 		return
 	}

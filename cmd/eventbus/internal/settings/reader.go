@@ -104,6 +104,18 @@ func word[T ~string](r *reader, key string, to **T, right ...T) func(n *yaml.Nod
 	}
 }
 
+// toggle reads true or false.
+func (r *reader) toggle(key string, to **bool) func(n *yaml.Node) {
+	return func(n *yaml.Node) {
+		var value bool
+		if n.Kind != yaml.ScalarNode || n.ShortTag() != "!!bool" || n.Decode(&value) != nil {
+			r.wrong(n, "%s is %s; true or false is right", key, quote(n))
+			return
+		}
+		*to = &value
+	}
+}
+
 // number reads a whole number.
 func number[T int | int64](r *reader, key string, to *T, least, most int64) func(n *yaml.Node) {
 	return func(n *yaml.Node) {

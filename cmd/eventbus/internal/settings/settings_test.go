@@ -35,6 +35,8 @@ topics:
     concurrency: 8
     dead_limit: -1
     dead_age: 24h
+    redisson_order_list: true
+    redisson_old_clients: false
     handlers:
       - {id: archive, type: file, path: out.ndjson}
       - id: notify
@@ -70,6 +72,7 @@ func TestComplete(t *testing.T) {
 	require.Equal(t, eventbus.TopicUpdate{
 		Delivery: ptr(eventbus.AtLeastOnce), MaxWaiting: ptr(int64(1000)), Concurrency: ptr(8),
 		DeadLimit: ptr(int64(-1)), DeadAge: ptr(24 * time.Hour),
+		RedissonOrderList: ptr(true), RedissonOldClients: ptr(false),
 	}, orders.Update)
 	require.Equal(t, ptr(eventbus.WireCloudEvents), orders.Wire)
 	require.Equal(t, ptr(""), orders.QueueKey)
@@ -181,6 +184,11 @@ func TestWrong(t *testing.T) {
 		{"topics:\n  - name: a\n    dead_limit: 0\n", 3, "or -1 for no limit"},
 		{"topics:\n  - name: a\n    dead_age: 3d\n", 3, "or -1 for no limit"},
 		{"topics:\n  - name: a\n    enabled: false\n", 3, "unknown key"},
+		{"topics:\n  - name: a\n    redisson_order_list: 1\n", 3, `redisson_order_list is "1"; true or false is right`},
+		{"topics:\n  - name: a\n    redisson_order_list: 'true'\n", 3, "true or false is right"},
+		{"topics:\n  - name: a\n    redisson_old_clients: [true]\n", 3, "redisson_old_clients is a list; true or false is right"},
+		{"topics:\n  - name: a\n    redisson_old_clients:\n", 3, "true or false is right"},
+		{"topics:\n  - name: a\n    redisson_old_client: true\n", 3, `unknown key "redisson_old_client" in a topic`},
 		{"topics:\n  - name: a\n    handlers: {id: h}\n", 3, "handlers must be a list"},
 		{"topics:\n  - name: a\n    handlers:\n      - h\n", 4, "a handler must be keys"},
 		{"topics:\n  - name: a\n    handlers:\n      - type: log\n", 4, "a handler has no id; it must have: id, type"},
@@ -261,8 +269,8 @@ func TestLoad(t *testing.T) {
 
 	err = f.AtHandler(&f.Topics[0].Handlers[1], os.ErrPermission)
 	require.ErrorIs(t, err, os.ErrPermission)
-	require.EqualError(t, err, good+":19: permission denied")
-	require.EqualError(t, f.At(&f.Topics[1], os.ErrPermission), good+":28: permission denied")
+	require.EqualError(t, err, good+":21: permission denied")
+	require.EqualError(t, f.At(&f.Topics[1], os.ErrPermission), good+":30: permission denied")
 	require.EqualError(t, f.AtHTTP(os.ErrPermission), good+":7: permission denied")
 	require.EqualError(t, f.AtRedis(os.ErrPermission), good+":2: permission denied")
 }

@@ -29,6 +29,8 @@ func (r *reader) topic(f *File, n *yaml.Node) {
 		})},
 		field{"dead_limit", ptr(&u.DeadLimit, r.deadLimit)},
 		field{"dead_age", ptr(&u.DeadAge, r.deadAge)},
+		field{"redisson_order_list", r.toggle("redisson_order_list", &u.RedissonOrderList)},
+		field{"redisson_old_clients", r.toggle("redisson_old_clients", &u.RedissonOldClients)},
 		// read below, once the topic's name is known
 		field{"handlers", r.list("handlers", func(*yaml.Node) {})},
 	)

@@ -1,0 +1,264 @@
+package main
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+type delayedObject struct {
+	Topic, Group, ID string
+	Due              *time.Time
+	InMS             *int64 `json:"in_ms"`
+	Size             int
+}
+
+type cancelledObject struct {
+	Topic, ID, Action string
+	Groups            []string
+}
+
+// listed is what delayed list says in JSON.
+func (b *bed) listed(topic string, args ...string) []delayedObject {
+	b.t.Helper()
+	return objects[delayedObject](b, b.ok(append([]string{"delayed", "list", topic, "-o", "json"}, args...)...))
+}
+
+func (b *bed) delayedSet(topic, group string) string {
+	return "redisson_delay_queue_timeout:" + b.namespace + ":{" + topic + "}:queue:" + group
+}
+
+func TestSendDelayed(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	events := b.collect("orders")
+	began := time.Now()
+	id := strings.TrimSuffix(b.ok("send", "orders", "--data", `{"id":1}`, "--delay", "1500ms"), "\n")
+	e := within(b, events, "the delayed event")
+	require.Equal(t, id, e.ID)
+	require.Equal(t, `{"id":1}`, string(e.Payload))
+	require.GreaterOrEqual(t, time.Since(began), 1500*time.Millisecond)
+
+	// What is due already comes at once.
+	for _, when := range [][]string{{"--delay", "0"}, {"--delay", "-90s"}, {"--at", "2001-01-01T00:00:00Z"}, {"--at", time.Now().Add(-time.Second).Format(time.RFC3339)}} {
+		id = strings.TrimSuffix(b.ok(append([]string{"send", "orders", "--data", "1"}, when...)...), "\n")
+		require.Equal(t, id, within(b, events, "an event of the past").ID)
+	}
+	require.Empty(t, b.listed("orders"))
+}
+
+// --at says the time with an offset of any place; --delay and --at go with each line.
+func TestSendDelayedLines(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	at := time.Now().Add(2 * time.Hour).Truncate(time.Second).In(time.FixedZone("", 5*60*60+30*60))
+	ids := lines(b.okIn("1\n2\n3\n", "send", "orders", "--lines", "--at", at.Format(time.RFC3339), "--header", "run=1"))
+	ids = append(lines(b.okIn("4\n5\n", "send", "orders", "--lines", "--delay", "1h30m")), ids...)
+	all := b.listed("orders")
+	require.Len(t, all, 5)
+	for i, d := range all {
+		require.Equal(t, ids[i], d.ID, "in the order of their time, then of sending")
+		require.Equal(t, "orders", d.Topic)
+		require.Equal(t, "default", d.Group)
+		require.Positive(t, d.Size)
+		require.InDelta(t, time.Until(*d.Due).Milliseconds(), *d.InMS, float64(patience.Milliseconds()))
+		if i < 2 {
+			require.WithinDuration(t, time.Now().Add(90*time.Minute), *d.Due, patience)
+		} else {
+			require.True(t, at.Equal(*d.Due), "%v", d.Due)
+		}
+	}
+	require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0"), `"waiting":0,"in_flight":0,"delayed":5,`)
+}
+
+func TestDelayedListIsATable(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	require.Equal(t, "ID  DUE  IN  SIZE\n", b.ok("delayed", "list", "orders"))
+	id := strings.TrimSuffix(b.ok("send", "orders", "--data", "1", "--delay", "240h"), "\n")
+	b.ok("send", "orders", "--data", "1", "--id", "\u009b2J\u202eid", "--delay", "480h")
+	for score, m := range map[float64]string{1000: member("late"), 1e16: member("bare"), math.Inf(1): member("never")} {
+		require.NoError(t, b.rdb.ZAdd(t.Context(), b.delayedSet("orders", "default"), redis.Z{Score: score, Member: m}).Err())
+	}
+	table := lines(b.ok("delayed", "list", "orders"))
+	require.Len(t, table, 6)
+	require.Regexp(t, `^ID +DUE +IN +SIZE$`, table[0])
+	require.Regexp(t, `^- +1970-01-01T00:00:01Z +overdue \d+h\d+m\d+s +4$`, table[1])
+	require.Regexp(t, `^`+id+` +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ +239h59m\d\d(\.\ds|s) +\d+$`, table[2])
+	require.Contains(t, table[3], `\u009b2J\u202eid `)
+	require.False(t, containsControl(table[3]))
+	require.Regexp(t, `^- +- +never +4$`, table[4], "a time that no calendar has")
+	require.Regexp(t, `^- +- +never +5$`, table[5])
+
+	all := b.listed("orders")
+	require.Len(t, all, 5)
+	require.Negative(t, *all[0].InMS)
+	require.Empty(t, all[0].ID)
+	require.Nil(t, all[3].Due)
+	require.Nil(t, all[3].InMS)
+
+	require.Contains(t, b.fails(1, "delayed", "list", "nope"), "topic not found")
+	require.Contains(t, b.fails(1, "delayed", "list", "orders", "--group", "nope"), "group not found")
+}
+
+// member is one of Redisson's.
+func member(payload string) string {
+	return "\x08" + strings.Repeat("\xaa", 8) + string(rune(len(payload))) + strings.Repeat("\x00", 7) + payload
+}
+
+// The list is whole over pages of any size, those of the bus and the caller's.
+func TestDelayedPages(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	const n = 1203
+	var want []string
+	for _, text := range []string{strings.Repeat("1\n", n-3), "1\n2\n3\n"} {
+		want = append(want, lines(b.okIn(text, "send", "orders", "--lines", "--delay", fmt.Sprintf("%dh", 1+len(want))))...)
+	}
+	ids := func(page []delayedObject) (all []string) {
+		for _, d := range page {
+			all = append(all, d.ID)
+		}
+		return all
+	}
+	require.Equal(t, want, ids(b.listed("orders", "--all")))
+	require.Equal(t, want, ids(b.listed("orders", "--limit", fmt.Sprint(n+1))))
+	require.Len(t, lines(b.ok("delayed", "list", "orders", "--all")), n+1, "one head")
+
+	var got []string
+	var cursor []string
+	for {
+		r := b.call(nil, append([]string{"delayed", "list", "orders", "-o", "json", "--limit", "500"}, cursor...)...)
+		require.Equal(t, 0, r.code, r.err)
+		page := objects[delayedObject](b, r.out)
+		require.LessOrEqual(t, len(page), 500)
+		got = append(got, ids(page)...)
+		if r.err == "" {
+			break
+		}
+		next, ok := strings.CutPrefix(b.noteOf(r.err), "there may be more: --cursor ")
+		require.True(t, ok, r.err)
+		cursor = []string{"--cursor", next}
+	}
+	require.Equal(t, want, got)
+	require.Contains(t, b.noteOf(b.call(nil, "delayed", "list", "orders").err), "there may be more: --cursor ", "100 unless told otherwise")
+}
+
+// noteOf is the one line that goes with an answer.
+func (b *bed) noteOf(text string) string {
+	b.t.Helper()
+	require.Equal(b.t, 1, strings.Count(text, "\n"), "one line: %q", text)
+	return strings.TrimSuffix(text, "\n")
+}
+
+// What cannot be read is told of beside the list, with its place and its first bytes.
+func TestDelayedListTellsOfUnreadable(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.ok("topic", "create", "empty")
+	set := b.delayedSet("orders", "default")
+	for i := range 5 {
+		junk := redis.Z{Score: float64(i), Member: fmt.Sprintf("junk\x1b%d", i)}
+		if i == 4 {
+			junk.Member = "z" + strings.Repeat("\xff", 1000)
+		}
+		require.NoError(t, b.rdb.ZAdd(t.Context(), set, junk).Err())
+	}
+	b.collect("orders")
+	list := b.namespace + ":{orders}:unreadable:default"
+	b.eventually("all are set aside", func() bool { return b.rdb.LLen(t.Context(), list).Val() == 5 })
+	r := b.call(nil, "delayed", "list", "orders")
+	require.Equal(t, 0, r.code)
+	require.Equal(t, "ID  DUE  IN  SIZE\n", r.out)
+	note := b.oneLine(r.err)
+	require.Equal(t, "eventbus: 5 delayed events could not be read, are none of Redisson's and were set aside in the list "+list+
+		"; the first of them, in hex: "+hex.EncodeToString([]byte("junk\x1b0"))+", "+hex.EncodeToString([]byte("junk\x1b1"))+", "+hex.EncodeToString([]byte("junk\x1b2")), note)
+	require.NoError(t, b.rdb.LTrim(t.Context(), list, 4, -1).Err())
+	note = b.oneLine(b.call(nil, "delayed", "list", "orders", "-o", "json").err)
+	require.Contains(t, note, "1 delayed event could not be read, is none of Redisson's and was set aside in the list "+list+"; in hex: 7aff")
+	require.True(t, strings.HasSuffix(note, "ff… (1001 bytes)"), note)
+	require.Less(t, len(note), 400, "a long one is cut")
+
+	type stats struct {
+		Delayed, Unreadable int64
+		NextDue             *time.Time `json:"next_due"`
+	}
+	require.Equal(t, stats{Unreadable: 1}, object[stats](b, b.ok("stats", "orders", "-o", "json", "--interval", "0")))
+	require.Empty(t, b.ok("delayed", "list", "empty", "-o", "json"))
+}
+
+func TestDelayedCancel(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "orders")
+	b.ok("topic", "update", "orders", "--add-group", "mail")
+	ids := lines(b.okIn("1\n2\n3\n4\n5\n", "send", "orders", "--lines", "--delay", "1h"))
+	require.Equal(t, "cancelled "+ids[0]+" in groups default, mail\n", b.ok("delayed", "cancel", "orders", ids[0]))
+	require.Equal(t, cancelledObject{"orders", ids[1], "cancelled", []string{"default", "mail"}},
+		object[cancelledObject](b, b.ok("delayed", "cancel", "orders", ids[1], ids[1], "-o", "json")), "an id that is given twice counts once")
+	require.NoError(t, b.rdb.ZPopMin(t.Context(), b.delayedSet("orders", "mail")).Err()) // ids[2]: as if handed out there
+	require.Equal(t, "cancelled "+ids[2]+" in group default\n", b.ok("delayed", "cancel", "orders", ids[2]))
+	require.Len(t, b.listed("orders"), 2)
+
+	// What does not wait does not keep the others.
+	line := b.fails(1, "delayed", "cancel", "orders", ids[0])
+	require.Contains(t, line, `cancel event "`+ids[0]+`" of topic "orders": no delayed event of that id waits; it was handed out or cancelled, or was never delayed`)
+	require.Contains(t, line, "; eventbus delayed list shows those that wait")
+	r := b.call(nil, "delayed", "cancel", "orders", ids[0], ids[3], "\u202e", ids[4])
+	require.Equal(t, 1, r.code)
+	require.Equal(t, "cancelled "+ids[3]+" in groups default, mail\ncancelled "+ids[4]+" in groups default, mail\n", r.out)
+	line = b.oneLine(r.err)
+	require.Contains(t, line, "2 of 4 ids: "+ids[0]+`, \u202e: no delayed event of that id waits`)
+	require.Empty(t, b.listed("orders"))
+	require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0", "--group", "mail"), `"delayed":0`)
+	require.Contains(t, b.fails(1, "delayed", "cancel", "nope", "1", "2"), "topic not found")
+}
+
+// By the id that send has printed, also where what is kept does not tell it.
+func TestDelayedOfARawTopic(t *testing.T) {
+	b := setup(t)
+	b.ok("topic", "create", "plain", "--wire", "raw", "--queue-key", b.namespace+"-list")
+	id := strings.TrimSuffix(b.ok("send", "plain", "--data", "bare", "--delay", "1h"), "\n")
+	all := b.listed("plain")
+	require.Len(t, all, 1)
+	require.Empty(t, all[0].ID)
+	require.Equal(t, len("bare"), all[0].Size)
+	require.Equal(t, "cancelled "+id+" in group default\n", b.ok("delayed", "cancel", "plain", id))
+	require.Empty(t, b.listed("plain"))
+}
+
+// The settings for Java are made, changed, shown, and do what they say.
+func TestRedissonSettings(t *testing.T) {
+	b := setup(t)
+	type topic struct {
+		List bool `json:"redisson_order_list"`
+		Old  bool `json:"redisson_old_clients"`
+	}
+	shown := func(name string) topic { return object[topic](b, b.ok("topic", "show", name, "-o", "json")) }
+	b.ok("topic", "create", "plain")
+	require.Equal(t, topic{}, shown("plain"))
+	b.ok("topic", "create", "orders", "--redisson-order-list", "--redisson-old-clients")
+	require.Equal(t, topic{true, true}, shown("orders"))
+	sheet := b.ok("topic", "show", "orders")
+	require.Regexp(t, `(?m)^Redisson order list +on$`, sheet)
+	require.Regexp(t, `(?m)^Redisson old clients +on$`, sheet)
+	b.ok("send", "orders", "--data", "1", "--delay", "1h")
+	list := "redisson_delay_queue:" + b.namespace + ":{orders}:queue:default"
+	listed := b.rdb.LRange(t.Context(), list, 0, -1).Val()
+	require.Len(t, listed, 1)
+	require.Equal(t, "\x07", listed[0][:1])
+
+	b.ok("topic", "update", "orders", "--redisson-order-list=false")
+	require.Equal(t, topic{false, true}, shown("orders"))
+	b.ok("topic", "update", "orders", "--redisson-old-clients=false")
+	require.Equal(t, topic{}, shown("orders"))
+	b.ok("topic", "update", "orders", "--max-waiting", "9")
+	require.Equal(t, topic{}, shown("orders"))
+	b.ok("send", "orders", "--data", "1", "--delay", "1h")
+	require.EqualValues(t, 1, b.rdb.LLen(t.Context(), list).Val())
+}
