@@ -22,7 +22,7 @@ func TestDemo(t *testing.T) {
 	require.Less(t, time.Since(began), 15*time.Second)
 	for _, said := range []string{
 		"1. Create two topics", "billing/invoice ran 3 times, mail/confirm ran 3 times", "succeeded on attempt 2",
-		"is dead: the bank does not answer", "130775545883395173", "topic is disabled", "All 9 steps went as told, on embedded",
+		"is dead: the bank does not answer", "130775545883395173", "topic is disabled", "cancelled event ", "which was sent before it", "1 cancelled", "All 10 steps went as told, on embedded",
 	} {
 		require.Contains(t, story, said)
 	}
@@ -127,4 +127,17 @@ func TestBenchInterrupted(t *testing.T) {
 			require.Empty(t, b.keys("*"))
 		})
 	}
+}
+
+// Nor does it when it is interrupted while events are delayed, whose keys are
+// Redisson's.
+func TestDemoInterrupted(t *testing.T) {
+	b := setup(t)
+	b.useOwnServer()
+	p := b.start(nil, "demo", "--redis", b.url)
+	p.out.until("cancelled event")
+	require.NotEmpty(t, b.keys("redisson_delay_queue*"))
+	p.signal(os.Interrupt)
+	require.Equal(t, 1, p.wait())
+	require.Empty(t, b.keys("*"))
 }

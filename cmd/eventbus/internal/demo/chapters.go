@@ -246,9 +246,9 @@ func (s *story) disable(ctx context.Context) error {
 func (s *story) figures(ctx context.Context) error {
 	s.tell.Step("Look at the figures")
 	for _, want := range []struct {
-		topic, group string
-		sent, done   int64
-	}{{orders, "billing", 5, 5}, {orders, "mail", 5, 5}, {payments, "billing", 1, 1}} {
+		topic, group          string
+		sent, done, cancelled int64
+	}{{orders, "billing", 8, 7, 1}, {orders, "mail", 8, 7, 1}, {payments, "billing", 1, 1, 0}} {
 		var f eventbus.Stats
 		err := until(ctx, fmt.Sprintf("%+v", want), func() (bool, string, error) {
 			all, err := s.billing.bus.Stats(ctx, want.topic)
@@ -257,13 +257,13 @@ func (s *story) figures(ctx context.Context) error {
 					f = one
 				}
 			}
-			return f.Sent == want.sent && f.Done == want.done && f.Waiting+f.InFlight+f.Retrying+f.Dead == 0, fmt.Sprintf("%+v", f), err
+			return f.Sent == want.sent && f.Done == want.done && f.Waiting+f.InFlight+f.Delayed+f.Retrying+f.Dead == 0, fmt.Sprintf("%+v", f), err
 		})
 		if err != nil {
 			return err
 		}
-		s.tell.Fact(fmt.Sprintf("topic %s, group %s: %d sent, %d done, %s failed, %d replayed; nothing waits or is dead",
-			f.Topic, f.Group, f.Sent, f.Done, show.Count(f.Failed, "attempt"), f.Replayed))
+		s.tell.Fact(fmt.Sprintf("topic %s, group %s: %d sent, %d done, %d cancelled, %s failed, %d replayed; nothing waits or is dead",
+			f.Topic, f.Group, f.Sent, f.Done, want.cancelled, show.Count(f.Failed, "attempt"), f.Replayed))
 	}
 	return nil
 }

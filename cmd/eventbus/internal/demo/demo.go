@@ -45,7 +45,7 @@ func Run(ctx context.Context, rdb redis.UniversalClient, tell Narrator) (err err
 		}
 	}()
 	for _, chapter := range []func(ctx context.Context) error{
-		s.createTopics, s.start, s.everyGroup, s.retry, s.dead, s.replay, s.disable, s.figures,
+		s.createTopics, s.start, s.everyGroup, s.retry, s.dead, s.replay, s.disable, s.delayed, s.figures,
 	} {
 		if err := chapter(ctx); err != nil {
 			return err

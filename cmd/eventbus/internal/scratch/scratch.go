@@ -29,12 +29,14 @@ const (
 
 // Clean removes every key of the namespace. It walks over all keys of the
 // server, in small steps that hold up nobody, and asks for no more than the
-// prefix: how the bus names its keys is the bus's own business. It goes on when
-// ctx has ended.
+// prefix, also behind that of Redisson's delayed queues: how the bus names its
+// keys is the bus's own business. It goes on when ctx has ended.
 func Clean(ctx context.Context, rdb redis.UniversalClient, namespace string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()
-	clean := func(ctx context.Context, node redis.Cmdable) error { return remove(ctx, node, rdb, namespace+":*") }
+	clean := func(ctx context.Context, node redis.Cmdable) error {
+		return errors.Join(remove(ctx, node, rdb, namespace+":*"), remove(ctx, node, rdb, "redisson_delay_queue*:"+namespace+":*"))
+	}
 	var err error
 	if c, ok := rdb.(*redis.ClusterClient); ok {
 		err = c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return clean(ctx, node) })
