@@ -29,8 +29,8 @@ func (a *app) delayedList() *cobra.Command {
 	c := &cobra.Command{
 		Use: "list TOPIC", Args: args("TOPIC"), Short: "List the group's delayed events, the next one first",
 		Long: `List the delayed events of the group in the order in which they are due: id, time,
-how long that is from now by Redis's clock, and size in bytes. What is kept tells
-the id of events that a bus has sent, but on a raw topic; others show none.
+how long that is from now by Redis's clock, and size in bytes. The id is shown where
+what is kept tells it: not on a raw topic, and not of bare payloads.
 
 When there are more than --limit, a line on stderr tells the cursor under which
 the list goes on. Another one tells how many could not be read and were set aside

@@ -17,7 +17,8 @@ func (a *app) topicDelete() *cobra.Command {
 		Use: "delete TOPIC", Args: args("TOPIC"), Short: "Delete a topic with all that it holds, waiting, in flight and failed",
 		Long: `Delete a topic with all that it holds, in all its groups: events that wait, are in
 flight or delayed, and failures. It asks first on a terminal, and elsewhere demands
---yes. A list that was given as a group's queue key stays.`,
+--yes. A list that was given as a group's queue key stays, and so do the events that
+are delayed for it.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(func(s *session) error {
 				if !yes {

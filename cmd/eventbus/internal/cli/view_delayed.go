@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
@@ -26,7 +27,7 @@ type delayedView struct {
 func viewDelayed(topic, group string, e eventbus.DelayedEvent, now time.Time) delayedView {
 	v := delayedView{Topic: topic, Group: group, ID: e.ID, Due: dueTime(e.DueAt), Size: e.Size, in: until(e.DueAt, now)}
 	if v.Due != nil {
-		ms := e.DueAt.Sub(now).Milliseconds()
+		ms := e.DueAt.UnixMilli() - now.UnixMilli()
 		v.InMS = &ms
 	}
 	return v
@@ -54,6 +55,8 @@ func until(t, now time.Time) string {
 		return "overdue " + show.Duration(-left)
 	case left == 0:
 		return "now"
+	case left == math.MaxInt64: // longer than a Duration can be
+		return "over " + show.Duration(left.Truncate(time.Hour))
 	default:
 		return show.Duration(left)
 	}
