@@ -100,7 +100,7 @@ func New(cfg Config) *Consumer {
 	}
 	c.pool = dispatch.New(dispatch.Config{Size: cfg.Size, OnRelease: func(free int) { c.poller.Released(free) }})
 	c.mover = retry.NewMover(cfg.Store, cfg.Link, cfg.Log)
-	c.delayed = delay.New(cfg.Store, cfg.Link, cfg.Log)
+	c.delayed = delay.New(cfg.Store, func(channels ...string) delay.Subscription { return cfg.Store.NewSubscription(channels...) }, cfg.Link, cfg.Log)
 	c.finisher = finish.New(finish.Config{Store: cfg.Store, Link: cfg.Link, Log: cfg.Log, Written: c.written})
 	c.keeper = lease.NewKeeper(lease.Config{
 		Store: cfg.Store, Link: cfg.Link, Log: cfg.Log, Lease: cfg.Lease,

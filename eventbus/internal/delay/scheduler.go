@@ -51,7 +51,13 @@ const afterTopicError = 5 * time.Second
 type Store interface {
 	Transfer(ctx context.Context, k *store.Keys, delivery store.Delivery) (store.Transferred, error)
 	Heads(ctx context.Context, topics []*store.Keys) ([]time.Duration, error)
-	NewSubscription(channels ...string) *store.Subscription
+}
+
+// Subscription is how a Scheduler hears of what is sent; see store.Subscription.
+type Subscription interface {
+	Next(ctx context.Context) (store.Message, error)
+	Set(ctx context.Context, channels []string)
+	Close() error
 }
 
 // Topic is one topic and group.
@@ -63,9 +69,10 @@ type Topic struct {
 // Scheduler moves delayed events that are due to their queues, for all topics that
 // a process serves.
 type Scheduler struct {
-	store Store
-	link  *link.Link
-	log   *slog.Logger
+	store     Store
+	subscribe func(channels ...string) Subscription
+	link      *link.Link
+	log       *slog.Logger
 
 	mu     sync.Mutex
 	topics map[string]*state // by the delayed set
@@ -82,9 +89,9 @@ type state struct {
 	ill  bool      // not before next, whatever is heard
 }
 
-// New returns a scheduler without topics.
-func New(s Store, l *link.Link, log *slog.Logger) *Scheduler {
-	return &Scheduler{store: s, link: l, log: log, topics: map[string]*state{}, wakes: make(chan struct{}, 1), anew: make(chan struct{}, 1)}
+// New returns a scheduler without topics. subscribe is called once, by Run.
+func New(s Store, subscribe func(channels ...string) Subscription, l *link.Link, log *slog.Logger) *Scheduler {
+	return &Scheduler{store: s, subscribe: subscribe, link: l, log: log, topics: map[string]*state{}, wakes: make(chan struct{}, 1), anew: make(chan struct{}, 1)}
 }
 
 // Serve replaces the topics that are served, and moves from each at once: a topic
@@ -267,7 +274,7 @@ func (s *Scheduler) channels() []string {
 
 // listen looks at a topic as soon as something is announced there.
 func (s *Scheduler) listen(ctx context.Context) {
-	sub := s.store.NewSubscription(s.channels()...)
+	sub := s.subscribe(s.channels()...)
 	var following sync.WaitGroup
 	defer following.Wait()
 	following.Go(func() {

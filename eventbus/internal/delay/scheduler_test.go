@@ -1,0 +1,304 @@
+package delay
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus/internal/store"
+)
+
+// What Redis itself replied, and what the network did.
+type refused string
+
+func (r refused) Error() string { return string(r) }
+
+// RedisError makes it a redis.Error.
+func (refused) RedisError() {}
+
+const (
+	noPerm    = refused("NOPERM this user has no permissions to access one of the keys used as arguments")
+)
+
+var (
+	errClosed  = errors.New("use of a closed subscription")
+	errNetwork = errors.New("connection reset by peer")
+)
+
+// The incident: events were overdue when the consumers came back, and nobody sent.
+func TestOverdueEventsAreMovedAtTheStart(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(3)
+		for _, t := range topics {
+			b.redis.add(t, -time.Hour, 1700)
+		}
+		b.Serve(topics)
+		b.run()
+		for _, t := range topics {
+			require.Equal(b, 1700, b.redis.count(t))
+		}
+		require.Zero(b, b.after())
+	})
+}
+
+// The next due time is what the last move returned, by Redis's clock, whatever the
+// process's clock says: not a call before it, and none after it.
+func TestEventsAreMovedToTheMicrosecond(t *testing.T) {
+	t.Parallel()
+	for _, skew := range []time.Duration{0, 5 * time.Minute, -5 * time.Minute} {
+		t.Run(skew.String(), func(t *testing.T) {
+			inBubble(t, func(b *bed) {
+				b.redis.skew = skew
+				topic := topic("t")
+				for i := range 3 {
+					b.redis.add(topic, time.Duration(i+1)*1_234_567*time.Microsecond, 1)
+				}
+				b.Serve([]Topic{topic})
+				b.run()
+				b.redis.reset()
+				b.pass(10 * time.Second)
+				var at []time.Duration
+				for _, c := range b.redis.transfers("") {
+					at = append(at, c.at.Sub(b.began))
+					require.Equal(b, 1, c.moved)
+				}
+				require.Equal(b, []time.Duration{1_234_567 * time.Microsecond, 2_469_134 * time.Microsecond, 3_703_701 * time.Microsecond}, at)
+			})
+		})
+	}
+}
+
+// A message costs one look. What it brings forward is moved on time, and what was
+// known before it is not put off.
+func TestMessagesOnlyMakeItEarlier(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topic := topic("t")
+		b.redis.add(topic, 4*time.Second, 1)
+		b.Serve([]Topic{topic})
+		b.run()
+		b.redis.reset()
+		b.pass(time.Second)
+		b.redis.add(topic, time.Second, 1)
+		b.redis.announce(topic)
+		b.pass(500 * time.Millisecond)
+		b.redis.announce(topic) // of something later, or of nothing
+		b.pass(3 * time.Second)
+		var at []time.Duration
+		for _, c := range b.redis.transfers("") {
+			at = append(at, c.at.Sub(b.began))
+		}
+		require.Equal(b, []time.Duration{time.Second, 1500 * time.Millisecond, 2 * time.Second, 4 * time.Second}, at)
+		require.Equal(b, 2, b.redis.count(topic))
+	})
+}
+
+// The reply to a move may be older than a message that comes while it is under way.
+func TestMessageDuringAMoveIsNotLost(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topic := topic("t")
+		b.redis.latency = 2 * time.Millisecond
+		sent := 0
+		b.redis.during = func(*store.Keys) {
+			if sent < 5 {
+				sent++
+				b.redis.add(topic, 0, 1) // after the move was carried out, before its reply
+				b.redis.announce(topic)
+			}
+		}
+		b.Serve([]Topic{topic})
+		b.run()
+		b.pass(100 * time.Millisecond) // no sweep
+		require.Equal(b, 5, b.redis.count(topic))
+		require.Empty(b, b.redis.looks())
+	})
+}
+
+func TestLostMessageCostsASweepAtMost(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(20)
+		b.Serve(topics)
+		b.run()
+		for i, t := range topics {
+			b.pass(300 * time.Millisecond)
+			d := time.Duration(i) * 700 * time.Millisecond
+			b.redis.add(t, d, 1)
+		}
+		b.pass(20 * time.Second)
+		for i, t := range topics {
+			due := time.Duration(i+1)*300*time.Millisecond + time.Duration(i)*700*time.Millisecond
+			at := b.redis.moved[t.Keys.Topic][0].at.Sub(b.began)
+			require.GreaterOrEqual(b, at, due)
+			require.LessOrEqual(b, at, max(due, time.Duration(i+1)*300*time.Millisecond+SweepEvery), "%d", i)
+		}
+	})
+}
+
+// However many topics there are and however much lies in them: one call in 5 s, and
+// a move for what is due.
+func TestIdlingCostsOneCallASweep(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(200)
+		for i, t := range topics {
+			b.redis.add(t, time.Duration(i+2)*time.Hour, 1)
+		}
+		b.Serve(topics)
+		b.run()
+		require.LessOrEqual(b, len(b.redis.transfers("")), 2*len(topics), "at the start, and when the subscription stands")
+		b.redis.reset()
+		b.pass(time.Hour)
+		require.Empty(b, b.redis.transfers(""))
+		looks := b.redis.looks()
+		require.InDelta(b, time.Hour/SweepEvery, len(looks), 1)
+		for _, c := range looks {
+			require.Equal(b, len(topics), c.asked)
+		}
+	})
+}
+
+// It goes off while a move is under way; what that returns changes nothing.
+func TestTopicThatGoesDuringItsMoveIsForgotten(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topic := topic("t")
+		b.redis.add(topic, time.Second, 1)
+		b.redis.during = func(*store.Keys) { b.Serve(nil) }
+		b.Serve([]Topic{topic})
+		b.run()
+		b.redis.reset()
+		b.pass(time.Minute)
+		require.Empty(b, b.redis.transfers(""))
+		require.Zero(b, b.redis.count(topic))
+	})
+}
+
+func TestUnreadableMembersAreLoggedOnce(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(2)
+		b.Serve(topics)
+		b.run()
+		for range 20 {
+			b.redis.change(topics[1], func(s *set) { s.unreadable = 3 })
+			b.redis.announce(topics[1])
+			b.pass(time.Second)
+		}
+		lines := b.log.with("cannot be read")
+		require.Len(b, lines, 1)
+		require.Contains(b, lines[0], topics[1].Keys.Unreadable)
+	})
+}
+
+// While Redis cannot be reached nothing is tried; then all comes that was due.
+func TestOutage(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(3)
+		for i, t := range topics {
+			b.redis.add(t, time.Duration(i+1)*time.Second, 1)
+		}
+		b.Serve(topics)
+		b.run()
+		b.redis.fail(errNetwork)
+		b.pass(time.Second)
+		_, err := b.link.Err()
+		require.ErrorIs(b, err, errNetwork)
+		b.redis.reset()
+		b.pass(time.Hour)
+		require.Empty(b, b.redis.transfers(""))
+		require.Empty(b, b.redis.looks())
+
+		b.redis.add(topics[0], 0, 1) // by others, to whom Redis answers, and unheard
+		b.redis.fail(nil)
+		b.link.Up()
+		b.pass(time.Millisecond)
+		require.Equal(b, []int{2, 1, 1}, []int{b.redis.count(topics[0]), b.redis.count(topics[1]), b.redis.count(topics[2])})
+		require.Len(b, b.log.with("does not serve"), 1)
+		require.Empty(b, b.log.with("not handed out"))
+	})
+}
+
+// The look at all fails; it is made up for at once when Redis serves again.
+func TestOutageDuringASweep(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topic := topic("t")
+		b.Serve([]Topic{topic})
+		b.run()
+		b.redis.fail(errNetwork)
+		b.pass(SweepEvery)
+		_, err := b.link.Err()
+		require.ErrorIs(b, err, errNetwork)
+		b.redis.add(topic, 0, 1)
+		b.pass(time.Second)
+		b.redis.fail(nil)
+		b.link.Up()
+		b.pass(time.Millisecond)
+		require.Equal(b, 1, b.redis.count(topic))
+	})
+}
+
+func TestSubscriptionThatStandsAnewMakesItLook(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(3)
+		b.Serve(topics)
+		b.run()
+		for _, t := range topics {
+			b.redis.add(t, 0, 1)
+		}
+		b.redis.sub.inbox <- received{err: errNetwork}
+		for _, t := range topics {
+			b.redis.sub.inbox <- received{message: store.Message{Channel: t.Keys.DelayChannel, Subscribed: true}}
+		}
+		b.pass(100 * time.Millisecond) // the pause after an error; no sweep
+		for _, t := range topics {
+			require.Equal(b, 1, b.redis.count(t))
+		}
+		require.NotEmpty(b, b.link.Probes(), "somebody looks whether it is more than this connection")
+	})
+}
+
+// A connection on which nothing but refusals come, as where even that is refused to
+// connect, makes no tight loop.
+func TestRefusalsWithoutEndMakeNoTightLoop(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		b.Serve(b.topics(3))
+		b.run()
+		const n = 10_000
+		for range n {
+			b.redis.sub.inbox <- received{err: noPerm}
+		}
+		b.pass(time.Minute)
+		require.Less(b, n-len(b.redis.sub.inbox), 4*40, "refusals heard in a minute")
+		require.Len(b, b.log.with("not announced"), 1)
+	})
+}
+
+// Run ends at once, wherever it is.
+func TestRunEndsAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, prepare := range map[string]func(b *bed){
+		"idle":          func(*bed) {},
+		"in a call":     func(b *bed) { b.redis.latency = time.Hour },
+		"without Redis": func(b *bed) { b.link.Down(errNetwork) },
+		"in a pause": func(b *bed) {
+			for range 10 {
+				b.redis.sub.inbox <- received{err: errNetwork}
+			}
+		},
+		"busy": func(b *bed) {
+			b.redis.latency = time.Millisecond
+			b.redis.add(topic("t"), -time.Hour, 1_000_000)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bed) {
+				prepare(b)
+				b.Serve([]Topic{topic("t")})
+				b.run()
+				b.pass(10*time.Millisecond + 1)
+				asked := time.Now()
+				b.stop()
+				<-b.ended
+				require.Zero(b, time.Since(asked))
+			})
+		})
+	}
+}
