@@ -94,8 +94,9 @@ func New(s Store, subscribe func(channels ...string) Subscription, l *link.Link,
 	return &Scheduler{store: s, subscribe: subscribe, link: l, log: log, topics: map[string]*state{}, wakes: make(chan struct{}, 1), anew: make(chan struct{}, 1)}
 }
 
-// Serve replaces the topics that are served, and moves from each at once: a topic
-// that was off for a moment has nothing to wait for that was noted.
+// Serve replaces the topics that are served, and moves at once from each that is new
+// or whose Keys are not those of before: its settings were read anew, and a topic that
+// was off for a moment has nothing to wait for that was noted.
 func (s *Scheduler) Serve(topics []Topic) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +106,9 @@ func (s *Scheduler) Serve(topics []Topic) {
 		if st == nil {
 			st = &state{}
 		}
-		st.earlier(time.Now())
+		if st.Keys != t.Keys {
+			st.earlier(time.Now())
+		}
 		st.Topic = t
 		served[t.Keys.Delayed] = st
 	}

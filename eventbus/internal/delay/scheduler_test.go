@@ -19,6 +19,7 @@ func (r refused) Error() string { return string(r) }
 func (refused) RedisError() {}
 
 const (
+	wrongType = refused("WRONGTYPE Operation against a key holding the wrong kind of value")
 	noPerm    = refused("NOPERM this user has no permissions to access one of the keys used as arguments")
 )
 
@@ -154,6 +155,58 @@ func TestIdlingCostsOneCallASweep(t *testing.T) {
 		for _, c := range looks {
 			require.Equal(b, len(topics), c.asked)
 		}
+	})
+}
+
+// Settings of one topic change often, in one call or in a thousand: the others have
+// not changed.
+func TestTopicsThatAreServedAlreadyAreNotLookedAtAnew(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(200)
+		b.Serve(topics)
+		b.run()
+		b.redis.reset()
+		for i := range topics {
+			anew := *topics[i].Keys
+			topics[i].Keys = &anew // as it is when its settings were read anew
+			b.Serve(topics)
+			b.pass(time.Millisecond)
+		}
+		require.Equal(b, len(topics), len(b.redis.transfers("")), "each once")
+	})
+}
+
+func TestTopicsComeAndGoWhileItRuns(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		one, two := topic("one"), topic("two")
+		b.run() // with none
+		b.pass(time.Minute)
+		require.Empty(b, b.redis.transfers(""))
+		b.redis.add(one, -time.Hour, 1)
+		b.redis.add(two, -time.Hour, 1)
+		b.Serve([]Topic{one})
+		b.pass(time.Millisecond)
+		require.Equal(b, 1, b.redis.count(one))
+		require.Zero(b, b.redis.count(two))
+		require.Equal(b, []string{"one.channel"}, b.redis.sub.heard())
+
+		b.Serve([]Topic{one, two})
+		b.pass(time.Millisecond)
+		require.Equal(b, 1, b.redis.count(two))
+		require.Equal(b, []string{"one.channel", "two.channel"}, b.redis.sub.heard())
+
+		b.Serve([]Topic{two})
+		b.redis.add(one, 0, 1)
+		b.redis.announce(one)
+		b.redis.reset()
+		b.pass(time.Minute)
+		require.Empty(b, b.redis.transfers(""), "it is not served any more")
+		require.Equal(b, []string{"two.channel"}, b.redis.sub.heard())
+		require.Equal(b, 1, b.redis.looks()[0].asked)
+
+		b.Serve([]Topic{two, one})
+		b.pass(time.Millisecond)
+		require.Equal(b, 2, b.redis.count(one), "what came while it was off")
 	})
 }
 
