@@ -233,13 +233,17 @@ func (s *Scheduler) complain(k *store.Keys, err error) {
 	}
 }
 
-// sweep looks when the next event of each topic is due.
+// sweep looks when the next event of each topic is due. Topics with an error of their
+// own are tried by themselves: where a user may not read one key, the look at all of
+// them is refused.
 func (s *Scheduler) sweep(ctx context.Context) {
 	s.mu.Lock()
 	var states []*state
 	var keys []*store.Keys
 	for _, st := range s.topics {
-		states, keys = append(states, st), append(keys, st.Keys)
+		if !st.ill {
+			states, keys = append(states, st), append(keys, st.Keys)
+		}
 	}
 	s.mu.Unlock()
 	heads, err := s.store.Heads(ctx, keys)

@@ -2,6 +2,7 @@ package delay
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -222,6 +223,76 @@ func TestTopicThatGoesDuringItsMoveIsForgotten(t *testing.T) {
 		b.pass(time.Minute)
 		require.Empty(b, b.redis.transfers(""))
 		require.Zero(b, b.redis.count(topic))
+	})
+}
+
+// A key of another type, a key that the user may not read: the log says so once, the
+// topic is tried again every 5 s, the others come on time, and when all is well again
+// so does this one.
+func TestErrorOfATopicsOwn(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"wrong type": wrongType, "no permission": noPerm} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *bed) {
+				topics := b.topics(50)
+				bad, good := topics[7], topics[8]
+				b.redis.change(bad, func(s *set) { s.err = fmt.Errorf("move: %w", err) })
+				if errors.Is(err, noPerm) {
+					b.redis.heads = fmt.Errorf("look: %w", err) // as for the script: one key is refused, and all are
+				}
+				b.redis.add(bad, time.Second, 1)
+				b.redis.add(good, time.Second, 1)
+				b.Serve(topics)
+				b.run()
+				b.pass(time.Second)
+				require.Equal(b, 1, b.redis.count(good))
+				b.redis.reset()
+				b.redis.heads = nil // whoever leaves the bad one out may ask
+				for range 30 {
+					b.redis.announce(bad) // whatever is heard
+					b.pass(time.Second)
+				}
+				require.InDelta(b, 6, len(b.redis.transfers(bad.Keys.Topic)), 1)
+				require.Equal(b, len(b.redis.transfers(bad.Keys.Topic)), len(b.redis.transfers("")), "the others are not looked at for it")
+				for _, c := range b.redis.looks() {
+					require.Equal(b, len(topics)-1, c.asked, "it would spoil the look at all others")
+				}
+				require.Len(b, b.log.with("not handed out"), 1, "%v", b.log.lines)
+				require.Contains(b, b.log.with("not handed out")[0], bad.Keys.Topic)
+				_, down := b.link.Err()
+				require.NoError(b, down)
+
+				b.redis.change(bad, func(s *set) { s.err = nil })
+				b.pass(SweepEvery)
+				require.Equal(b, 1, b.redis.count(bad))
+				b.redis.change(bad, func(s *set) { s.err = wrongType })
+				b.pass(2 * SweepEvery)
+				require.Len(b, b.log.with("not handed out"), 2, "it is ill anew")
+			})
+		})
+	}
+}
+
+// A user loses the right to one key while all runs: the look at all fails, so each
+// topic is tried by itself, once; from then on the others share a look again.
+func TestKeyThatIsRefusedLater(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(10)
+		b.Serve(topics)
+		b.run()
+		b.pass(SweepEvery - time.Second)
+		b.redis.reset()
+		b.redis.heads = noPerm
+		b.redis.change(topics[3], func(s *set) { s.err = noPerm })
+		b.redis.add(topics[4], 0, 1)
+		b.pass(time.Second)
+		require.Equal(b, len(topics), len(b.redis.transfers("")))
+		require.Equal(b, 1, b.redis.count(topics[4]))
+		b.redis.heads = nil
+		b.redis.reset()
+		b.pass(10 * SweepEvery)
+		require.Equal(b, 10, len(b.redis.transfers("")))
+		require.Equal(b, 10, len(b.redis.transfers("t003")))
 	})
 }
 
