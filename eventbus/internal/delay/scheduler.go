@@ -296,6 +296,7 @@ func (s *Scheduler) listen(ctx context.Context) {
 		}
 	})
 	var pause link.Pause
+	refusals := 0 // without a pause
 	for ctx.Err() == nil {
 		if s.link.Wait(ctx) != nil {
 			return
@@ -312,11 +313,17 @@ func (s *Scheduler) listen(ctx context.Context) {
 			if s.told.First("", err) {
 				s.log.Error("due times are not announced to this process: delayed events may come up to the sweep's time late", "sweep", SweepEvery, "allow", store.DelayChannels, "err", err)
 			}
+			// Each channel that is refused says so by itself, and what the others bring
+			// stands behind it.
+			if refusals++; refusals <= len(s.channels()) {
+				continue
+			}
 		default:
 			s.link.Suspect() // it may be this connection alone
 		}
 		if !pause.Wait(ctx) {
 			return
 		}
+		refusals = 0
 	}
 }

@@ -379,6 +379,27 @@ func TestSubscriptionThatStandsAnewMakesItLook(t *testing.T) {
 	})
 }
 
+// A user may hear one channel of a hundred. The log says so once, and what is
+// announced there is heard at once, whatever else is refused.
+func TestRefusedChannels(t *testing.T) {
+	inBubble(t, func(b *bed) {
+		topics := b.topics(100)
+		b.Serve(topics)
+		b.run()
+		for range len(topics) - 1 {
+			b.redis.sub.inbox <- received{err: noPerm}
+		}
+		heard := topics[50]
+		b.redis.add(heard, 0, 1)
+		b.redis.announce(heard)
+		b.pass(time.Millisecond)
+		require.Equal(b, 1, b.redis.count(heard), "it waits behind the refusals")
+		lines := b.log.with("not announced")
+		require.Len(b, lines, 1)
+		require.Contains(b, lines[0], store.DelayChannels)
+	})
+}
+
 // A connection on which nothing but refusals come, as where even that is refused to
 // connect, makes no tight loop.
 func TestRefusalsWithoutEndMakeNoTightLoop(t *testing.T) {
