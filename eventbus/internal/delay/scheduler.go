@@ -112,9 +112,10 @@ func (s *Scheduler) Serve(topics []Topic) {
 		st.Topic = t
 		served[t.Keys.Delayed] = st
 	}
-	for set := range s.topics {
+	for set, st := range s.topics {
 		if served[set] == nil {
 			s.told.Well(set)
+			s.told.Well(st.Keys.Unreadable)
 		}
 	}
 	s.topics = served

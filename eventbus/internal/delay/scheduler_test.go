@@ -309,6 +309,11 @@ func TestUnreadableMembersAreLoggedOnce(t *testing.T) {
 		lines := b.log.with("cannot be read")
 		require.Len(b, lines, 1)
 		require.Contains(b, lines[0], topics[1].Keys.Unreadable)
+		b.Serve(nil)
+		b.Serve(topics) // it may be another topic of that name
+		b.redis.change(topics[1], func(s *set) { s.unreadable = 3 })
+		b.pass(SweepEvery)
+		require.Len(b, b.log.with("cannot be read"), 2)
 	})
 }
 
