@@ -53,7 +53,7 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		o := *c.Options()
 		o.MaxRetries = -1
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, longestCall, longestCall
-		o.Dialer = patiently(o.Dialer)
+		o.Dialer = patiently(onDemand(o.Dialer))
 		o.DialerRetries = 1
 		o.ContextTimeoutEnabled = true
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = poolSize, 0, 0, 0
@@ -73,7 +73,7 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		if o.Dialer == nil { // each node's client would make its own
 			o.Dialer = redis.NewDialer(&redis.Options{DialTimeout: callTimeout, TLSConfig: o.TLSConfig})
 		}
-		o.Dialer = patiently(o.Dialer)
+		o.Dialer = patiently(onDemand(o.Dialer))
 		o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		s.rdb, s.own, s.spread = redis.NewClusterClient(&o), true, true

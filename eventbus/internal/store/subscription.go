@@ -96,13 +96,36 @@ func (c *Subscription) subscribed(ctx context.Context) (*redis.PubSub, error) {
 	}
 	if c.sub == nil {
 		sub := c.store.rdb.Subscribe(ctx) // to nothing, which connects to nothing
-		if err := subscribe(ctx, sub, slices.Sorted(maps.Keys(c.channels))); err != nil {
+		err := subscribe(ctx, sub, slices.Sorted(maps.Keys(c.channels)))
+		if len(c.channels) == 0 {
+			err = ping(ctx, sub) // for the connection, to which channels may come
+		}
+		if err != nil {
 			_ = sub.Close() // it is of no use any more
 			return nil, err
 		}
 		c.sub = sub
 	}
 	return c.sub, nil
+}
+
+// connected marks a context under which no connection is opened; see onDemand.
+type connected struct{}
+
+var errNotDialled = errors.New("the connection is given up, not replaced")
+
+// onDemand returns a dialer that opens nothing for reads. go-redis replaces a
+// connection as soon as a read of a subscription fails, and awaits the new one's
+// greeting under that read's context, which has no deadline: a server that has gone
+// silent would hold Next, and Close with it, for as long as connections may wait at
+// all.
+func onDemand(dial dialer) dialer {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if ctx.Value(connected{}) != nil {
+			return nil, errNotDialled
+		}
+		return dial(ctx, network, address)
+	}
 }
 
 func (c *Subscription) giveUp() {
@@ -128,7 +151,7 @@ func (c *Subscription) Next(ctx context.Context) (Message, error) {
 	sub, err := c.subscribed(ctx)
 	for silent := false; err == nil; {
 		var message any
-		message, err = sub.ReceiveTimeout(ctx, listenFor)
+		message, err = sub.ReceiveTimeout(context.WithValue(ctx, connected{}, true), listenFor)
 		var timeout net.Error
 		if errors.As(err, &timeout) && timeout.Timeout() && ctx.Err() == nil && !silent {
 			silent = true // one call without an answer, and the connection is given up
@@ -179,6 +202,10 @@ func (c *Subscription) probe(ctx context.Context, sub *redis.PubSub) error {
 	if len(refused) > 0 {
 		return subscribe(ctx, sub, refused)
 	}
+	return ping(ctx, sub)
+}
+
+func ping(ctx context.Context, sub *redis.PubSub) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	return sub.Ping(ctx)

@@ -145,6 +145,16 @@ func TestChangesDoNotWaitForASilentServer(t *testing.T) {
 				_, err = changes.Next(t.Context())
 			}
 		},
+		"cut while it is silent": func(changes *store.Subscription) {
+			_, err := changes.Next(t.Context())
+			require.NoError(t, err)
+			proxy.DropReplies(true)
+			cut := time.AfterFunc(time.Second, proxy.CutAll) // while Next waits
+			t.Cleanup(func() { cut.Stop() })
+		},
+		"without channels": func(changes *store.Subscription) {
+			changes.Set(t.Context(), nil)
+		},
 	} {
 		changes := s.NewChanges()
 		before(changes)
@@ -157,3 +167,4 @@ func TestChangesDoNotWaitForASilentServer(t *testing.T) {
 		proxy.DropReplies(false)
 	}
 }
+
