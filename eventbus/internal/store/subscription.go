@@ -22,6 +22,7 @@ type Subscription struct {
 	mu       sync.Mutex
 	channels map[string]bool // true: the server has confirmed it
 	sub      *redis.PubSub   // nil until Next is called, and after an error
+	probed   string          // the channel that was last asked for again
 	closed   bool
 }
 
@@ -134,6 +135,7 @@ func (c *Subscription) giveUp() {
 	for channel := range c.channels {
 		c.channels[channel] = false
 	}
+	c.probed = ""
 	if c.sub != nil {
 		_ = c.sub.Close() // it is of no use any more
 		c.sub = nil
@@ -145,8 +147,8 @@ func (c *Subscription) giveUp() {
 const listenFor = 10 * time.Second
 
 // Next returns the next message. An error that an ACL refuses a channel leaves the
-// others as they are, and the channel is asked for again at times; after every
-// other error the next call subscribes anew. Without channels it waits.
+// others as they are. Of those that were refused one is asked for again after each
+// silence, and all of them once one is allowed; after every other error the next call subscribes anew. Without channels it waits.
 func (c *Subscription) Next(ctx context.Context) (Message, error) {
 	sub, err := c.subscribed(ctx)
 	for silent := false; err == nil; {
@@ -164,7 +166,7 @@ func (c *Subscription) Next(ctx context.Context) (Message, error) {
 		case *redis.Subscription:
 			silent = false
 			if m.Kind == "subscribe" {
-				c.confirm(m.Channel)
+				c.confirm(ctx, sub, m.Channel)
 				return Message{Channel: m.Channel, Subscribed: true}, nil
 			}
 		case *redis.Pong:
@@ -181,26 +183,41 @@ func (c *Subscription) Next(ctx context.Context) (Message, error) {
 	return Message{}, wrap("listen for messages", err)
 }
 
-func (c *Subscription) confirm(channel string) {
+// confirm notes that the server has confirmed a channel. Where that is one that was
+// refused before, others may be allowed by now too.
+func (c *Subscription) confirm(ctx context.Context, sub *redis.PubSub, channel string) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	if _, ok := c.channels[channel]; ok {
 		c.channels[channel] = true
 	}
+	var refused []string
+	if channel == c.probed {
+		c.probed, refused = "", c.refused()
+	}
+	c.mu.Unlock()
+	_ = subscribe(ctx, sub, refused) // where that fails, so does the next read
 }
 
-// probe sends what the server must answer.
-func (c *Subscription) probe(ctx context.Context, sub *redis.PubSub) error {
-	c.mu.Lock()
-	var refused []string
+// refused lists the channels that the server has not confirmed, in random order.
+func (c *Subscription) refused() (refused []string) {
 	for channel, confirmed := range c.channels {
 		if !confirmed {
 			refused = append(refused, channel)
 		}
 	}
+	return refused
+}
+
+// probe sends what the server must answer.
+func (c *Subscription) probe(ctx context.Context, sub *redis.PubSub) error {
+	c.mu.Lock()
+	refused := c.refused()
+	if len(refused) > 0 {
+		c.probed = refused[0]
+	}
 	c.mu.Unlock()
 	if len(refused) > 0 {
-		return subscribe(ctx, sub, refused)
+		return subscribe(ctx, sub, refused[:1])
 	}
 	return ping(ctx, sub)
 }

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -168,3 +169,36 @@ func TestChangesDoNotWaitForASilentServer(t *testing.T) {
 	}
 }
 
+// A user who is refused two hundred channels, and may stay so for ever, costs one
+// question in ten seconds. Once they are allowed, all of them are heard.
+func TestRefusedChannelsCostLittle(t *testing.T) {
+	t.Parallel()
+	const n = 200
+	server := redistest.Start(t, redistest.Options{})
+	require.NoError(t, server.Admin().ACLSetUser(t.Context(), "some", "on", "nopass", "~*", "+@all", "resetchannels").Err())
+	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "some", Password: "any"})
+	defer func() { require.NoError(t, rdb.Close()) }()
+	var channels []string
+	for i := range n {
+		channels = append(channels, fmt.Sprint("c", i))
+	}
+	sub := open(t, rdb).NewSubscription(channels...)
+	defer func() { require.NoError(t, sub.Close()) }()
+	for range n {
+		_, err := sub.Next(t.Context())
+		require.True(t, store.OfTopic(err), "%v", err)
+	}
+	require.NoError(t, server.Admin().ConfigResetStat(t.Context()).Err())
+	_, err := sub.Next(t.Context()) // after a silence
+	require.True(t, store.OfTopic(err), "%v", err)
+	require.LessOrEqual(t, server.CommandStats(t)["subscribe"], int64(1))
+
+	require.NoError(t, server.Admin().ACLSetUser(t.Context(), "some", "&*").Err())
+	heard := map[string]bool{}
+	for len(heard) < n {
+		m, err := sub.Next(t.Context())
+		require.NoError(t, err)
+		require.True(t, m.Subscribed)
+		heard[m.Channel] = true
+	}
+}
