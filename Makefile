@@ -1,12 +1,12 @@
 # Everything that is done with this repository. `make` alone lists it.
 .DEFAULT_GOAL := help
-.PHONY: help run test lint generate bench fuzz examples
+.PHONY: help run test test-java lint generate bench fuzz examples
 
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 30s
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: ## Show the whole story on an embedded server; needs Go alone
 	go run ./cmd/eventbus demo --redis embedded
@@ -15,11 +15,15 @@ test: ## Run all tests with the race detector; installs redis-server where it ma
 	@.ci/need redis-server gcc
 	go test -race -timeout 20m ./...
 
+test-java: ## Run the bus beside Java programs on Redisson; installs Java and Maven where it may
+	@.ci/need redis-server gcc java javac mvn
+	go test -race -timeout 30m -tags java -count 1 ./examples/java
+
 lint: ## Check gofmt, go vet and staticcheck; generated code is left out
 	@unformatted=$$(gofmt -l $(filter-out gen-go/,$(wildcard */))); \
 	test -z "$$unformatted" || { echo "gofmt -w is due for:" $$unformatted >&2; exit 1; }
-	go vet $$(go list ./... | grep -v /gen-go/)
-	go run $(STATICCHECK) $$(go list ./... | grep -v /gen-go/)
+	go vet -tags java $$(go list -tags java ./... | grep -v /gen-go/)
+	go run $(STATICCHECK) -tags java $$(go list -tags java ./... | grep -v /gen-go/)
 
 generate: ## Write the generated code anew; needs thrift-compiler
 	@.ci/need thrift
