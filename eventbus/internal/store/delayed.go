@@ -168,7 +168,8 @@ const (
 )
 
 // Heads tells for each topic the time until its next delayed event is due, by
-// Redis's clock: 0 when it is, HeadNone, HeadBad.
+// Redis's clock: 0 when it is, or when a Transfer has something to clear away,
+// HeadNone, HeadBad.
 func (s *Store) Heads(ctx context.Context, topics []*Keys) ([]time.Duration, error) {
 	most := 500
 	if s.spread {
@@ -178,9 +179,9 @@ func (s *Store) Heads(ctx context.Context, topics []*Keys) ([]time.Duration, err
 	for len(topics) > 0 {
 		part := topics[:min(most, len(topics))]
 		topics = topics[len(part):]
-		keys := make([]string, len(part))
-		for i, k := range part {
-			keys[i] = k.Delayed
+		keys := make([]string, 0, 3*len(part))
+		for _, k := range part {
+			keys = append(keys, k.Delayed, k.DelayIndex, k.DelayOrder)
 		}
 		reply, err := s.eval(ctx, "heads", keys).Int64Slice()
 		if err != nil {

@@ -26,6 +26,7 @@ func transferring() []test {
 		{name: "OfAtMostOncePushesAsRedissonDoes", run: transferOfAtMostOnce},
 		{name: "GoesToAQueueOfTheUsers", run: transferGoesToAQueueOfTheUsers},
 		{name: "KeepsUpTheOrderList", run: transferKeepsUpTheOrderList},
+		{name: "DropsWhatOthersLeftBehind", run: transferDropsLeftovers},
 		{name: "ForgetsWhatJavaMoved", run: transferForgetsWhatJavaMoved},
 		{name: "Heads", run: headsOfSeveral},
 	}
@@ -201,6 +202,32 @@ func transferKeepsUpTheOrderList(b *bed) {
 	require.Empty(b, b.list(b.keys.DelayOrder))
 }
 
+// Java has moved the last event: what is in the order list then was delivered, too,
+// although Java counts it.
+func transferDropsLeftovers(b *bed) {
+	b.edit(store.FieldOrderList, "1")
+	b.delay(later("java", time.Minute), later("go", time.Hour))
+	listed := b.list(b.keys.DelayOrder)
+	b.put(1, listed[1])
+	require.EqualValues(b, 1, b.transfer().Moved)
+	require.NoError(b, b.rdb.ZRem(b.Context(), b.keys.Delayed, listed[0]).Err())
+	require.NoError(b, b.rdb.LRem(b.Context(), b.keys.DelayOrder, 1, listed[0]).Err())
+	require.Equal(b, listed[1:], b.list(b.keys.DelayOrder))
+
+	heads := func() time.Duration {
+		got, err := b.store.Heads(b.Context(), []*store.Keys{&b.keys})
+		require.NoError(b, err)
+		return got[0]
+	}
+	require.Zero(b, heads())
+	got := b.transfer()
+	require.Zero(b, got.Moved)
+	require.Less(b, got.Next, time.Duration(0))
+	require.Empty(b, b.list(b.keys.DelayOrder))
+	require.Empty(b, b.hash(b.keys.DelayIndex))
+	require.Equal(b, store.HeadNone, heads())
+}
+
 // Java moves members too, and knows nothing of the index.
 func transferForgetsWhatJavaMoved(b *bed) {
 	b.delay(later("a", time.Hour), later("b", time.Hour))
@@ -258,7 +285,7 @@ func headsOfSeveral(b *bed) {
 	topic("later", func() { b.delay(later("a", time.Minute)) })
 	for i := range 1200 {
 		k := *all[0]
-		k.Delayed = fmt.Sprint(b.ns, "-", i)
+		k.Delayed = fmt.Sprint(b.ns, "-", i) // the others stay those of a topic without any
 		all = append(all, &k)
 	}
 	heads, err := b.store.Heads(b.Context(), all)

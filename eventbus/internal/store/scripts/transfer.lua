@@ -77,12 +77,15 @@ end
 
 if moved > 0 and ARGV[5] == '1' and redis.call('LLEN', KEYS[3]) == 0 then redis.call('LPUSH', KEYS[3], '1') end
 if aside > 0 then redis.pcall('HINCRBY', KEYS[8], 'unreadable', aside) end
-if listed then tidy(KEYS[6], KEYS[4], 2 * (moved + aside) + 10) end
 local head = redis.call('ZRANGE', KEYS[4], 0, 0, 'WITHSCORES')[2]
 if not head then
+  -- Others move events too, and know of neither: Redisson takes from the order list
+  -- what it moves itself, and leaves what was moved here.
   if indexed then redis.call('UNLINK', KEYS[5]) end
+  if listed then redis.call('UNLINK', KEYS[6]) end
   return {moved, -1, aside}
 end
+if listed then tidy(KEYS[6], KEYS[4], 2 * (moved + aside) + 10) end
 if indexed and moved > 0 then forget(math.ceil(moved / 2), tonumber(head) or math.huge) end
 -- a score beyond all times may be there: whoever has written it, it is never due
 local wait = (tonumber(head) or math.huge) * 1000 - (t[1] * 1000000 + t[2])
