@@ -55,10 +55,23 @@ for g = 2, #KEYS, 6 do
   heads[g] = tonumber(redis.call('ZRANGE', KEYS[g + 3], 0, 0, 'WITHSCORES')[2]) or math.huge
 end
 
+local function slotOf(i) return string.sub(ARGV[i + 1], 1, 2) end
+if #later > 0 then
+  -- A user may be refused any of the commands, and what was done before stays done:
+  -- so they are tried first where they change nothing.
+  local field = slotOf(later[1])
+  for g = 2, #KEYS, 6 do
+    redis.call('ZADD', KEYS[g + 3], 'XX', 'GT', '-inf', '')
+    redis.call('HSET', KEYS[g + 4], field, redis.call('HGET', KEYS[g + 4], field) or '')
+    if ARGV[3] == '1' then
+      redis.call('RPUSH', KEYS[g + 5], '')
+      redis.call('RPOP', KEYS[g + 5])
+    end
+  end
+end
 local order = 0
 if #later > 0 then order = redis.call('HINCRBY', KEYS[1], 'delayed', #later) - #later end
 
-local function slotOf(i) return string.sub(ARGV[i + 1], 1, 2) end
 local function memberOf(i, n)
   return char(form) .. string.sub(six(n), 9 - form) .. slotOf(i) .. length(#ARGV[i + 2]) .. ARGV[i + 2]
 end
@@ -104,8 +117,8 @@ for g = 2, #KEYS, 6 do
     local told = redis.pcall('PUBLISH', ARGV[5 + (g + 4) / 6], string.format('%.0f', soonest))
     if type(told) == 'table' then out = {1, (g + 4) / 6, out[3] + 1} end
   end
-  for e = 1, #later, 200 do put(g, e, math.min(e + 199, #later)) end
   for e = 1, #direct, 500 do redis.call('LPUSH', KEYS[g], unpack(direct, e, math.min(e + 499, #direct))) end
+  for e = 1, #later, 200 do put(g, e, math.min(e + 199, #later)) end
   if #direct > 0 and ARGV[2] == '1' and redis.call('LLEN', KEYS[g + 1]) == 0 then
     redis.call('LPUSH', KEYS[g + 1], '1')
   end

@@ -54,6 +54,10 @@ local function forget(slots, head)
 end
 
 local moved, aside, room, step = 0, 0, tonumber(ARGV[3]), 4
+-- A user may be refused any of the commands, and what was done before stays done. So
+-- it is asked whether members can be removed, of none, and they are pushed first. (It
+-- is a write, after which a server without memory lets the pushes pass.)
+if left > 0 then redis.call('ZREMRANGEBYRANK', KEYS[4], 1, 0) end
 while left > 0 and room > 0 do
   local n = math.min(step, left)
   if n > 1 then
@@ -62,15 +66,24 @@ while left > 0 and room > 0 do
     if size * n > 524288 then n = math.max(1, math.floor(262144 / size)) end
   end
   local members = redis.call('ZRANGE', KEYS[4], 0, n - 1)
-  redis.call('ZREMRANGEBYRANK', KEYS[4], 0, n - 1)
-  local entries, bad, size = {}, {}, 0
+  local entries, bad, places, size = {}, {}, {}, 0
   for i = 1, n do
     local entry = payload(members[i])
-    if entry then entries[#entries + 1] = entry else bad[#bad + 1] = members[i] end
+    if entry then
+      entries[#entries + 1] = entry
+    else
+      bad[#bad + 1], places[#places + 1] = members[i], i - 1
+    end
     size = size + #members[i]
   end
-  if #entries > 0 then redis.call(ARGV[4], KEYS[2], unpack(entries)) end
-  if #bad > 0 then redis.call('RPUSH', KEYS[7], unpack(bad)) end
+  if #bad > 0 then
+    redis.call('RPUSH', KEYS[7], unpack(bad))
+    for i = #places, 1, -1 do redis.call('ZREMRANGEBYRANK', KEYS[4], places[i], places[i]) end
+  end
+  if #entries > 0 then
+    redis.call(ARGV[4], KEYS[2], unpack(entries))
+    redis.call('ZREMRANGEBYRANK', KEYS[4], 0, #entries - 1)
+  end
   moved, aside, left, room = moved + #entries, aside + #bad, left - n, room - size
   step = math.max(1, math.min(100, 4 * step, math.floor(262144 * n / (size + 1))))
 end
