@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Options says how a server is set up. The zero value is a server that keeps
@@ -23,6 +24,9 @@ type Options struct {
 	Extra []string
 	// Cluster starts the server as a node of Redis Cluster, without slots.
 	Cluster bool
+	// Skew is by how many whole seconds the server's clock is wrong. It needs Linux
+	// and gcc.
+	Skew time.Duration
 }
 
 // file returns the text of the configuration file. The server's working

@@ -217,8 +217,13 @@ func (s *Server) start() error {
 		return fmt.Errorf("open the log of %s: %w", binary, err)
 	}
 	defer log.Close() // the child has its own descriptor
+	skew, err := skewed(s.dir, s.options.Skew)
+	if err != nil {
+		return err
+	}
 	cmd := exec.Command(binary, conf)
 	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), skew...)
 	cmd.Stdout, cmd.Stderr = log, log
 	s.child, err = spawn(cmd)
 	if err != nil {
