@@ -27,6 +27,8 @@ type Options struct {
 	// Skew is by how many whole seconds the server's clock is wrong. It needs Linux
 	// and gcc.
 	Skew time.Duration
+
+	sentinel bool // the process is a Sentinel
 }
 
 // file returns the text of the configuration file. The server's working

@@ -221,7 +221,11 @@ func (s *Server) start() error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(binary, conf)
+	args := []string{conf}
+	if s.options.sentinel {
+		args = append(args, "--sentinel")
+	}
+	cmd := exec.Command(binary, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), skew...)
 	cmd.Stdout, cmd.Stderr = log, log
@@ -243,6 +247,9 @@ func (s *Server) awaitReady(c *child) error {
 	defer tick.Stop()
 	for {
 		last := s.answers(ctx, c.pid())
+		if last == nil && s.options.sentinel {
+			return nil // it counts no commands
+		}
 		if last == nil {
 			// So that what was sent up to here, perhaps without an answer, does not
 			// count.
