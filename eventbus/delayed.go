@@ -119,7 +119,9 @@ type UnreadableEvents struct {
 // Unreadable returns what was set aside of the topic's delayed events in the bus's
 // group, and the first most members, up to 1000.
 func (d *Delayed) Unreadable(ctx context.Context, topic string, most int) (UnreadableEvents, error) {
-	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("list unreadable delayed events of topic %q", topic)) }
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("list unreadable delayed events of topic %q", topic))
+	}
 	var bad []error
 	within(&bad, "most", most, 1, maxPage)
 	if err := errors.Join(bad...); err != nil {

@@ -30,7 +30,8 @@ const (
 type Store struct {
 	ns      keyspace
 	rdb     redis.UniversalClient
-	own     bool // rdb was made here and is closed here
+	own     bool      // rdb was made here and is closed here
+	follow  *follower // nil where the server is fixed, or go-redis follows by itself
 	block   func() redis.UniversalClient
 	spread  bool // keys of several topics cannot stand in one command
 	scripts scripts
@@ -40,7 +41,8 @@ type Store struct {
 // credentials of rdb, which stays untouched and is never closed. Its own
 // connections are what lets it promise deadlines on everything, no retry of a
 // call that may have been executed, and that a blocked poller takes no
-// connection from the caller. It does no I/O.
+// connection from the caller. It does no I/O. Where rdb finds its server through
+// Sentinel, the connections follow the master (follow.go).
 //
 // A client of a type other than *redis.Client and *redis.ClusterClient is used
 // as it is.
@@ -53,7 +55,13 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		o := *c.Options()
 		o.MaxRetries = -1
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, longestCall, longestCall
-		o.Dialer = patiently(onDemand(o.Dialer))
+		if choosesServer(&o) {
+			s.follow = newFollower(&o)
+			s.follow.hello = func() *redis.PubSub { return s.rdb.Subscribe(context.Background()) }
+			o.Dialer = onDemand(s.follow.dial)
+		} else {
+			o.Dialer = patiently(onDemand(o.Dialer))
+		}
 		o.DialerRetries = 1
 		o.ContextTimeoutEnabled = true
 		o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns = poolSize, 0, 0, 0
@@ -94,6 +102,9 @@ func (s *Store) Spread() bool { return s.spread }
 func (s *Store) Close() error {
 	if !s.own {
 		return nil
+	}
+	if s.follow != nil {
+		s.follow.close()
 	}
 	return s.rdb.Close()
 }

@@ -20,11 +20,7 @@ func patiently(dial dialer) dialer {
 		if err != nil {
 			return nil, err
 		}
-		p := &patient{Conn: conn}
-		if raw, ok := conn.(syscall.Conn); ok {
-			return &patientRaw{patient: p, raw: raw}, nil
-		}
-		return p, nil
+		return (&patient{Conn: conn}).asConn(), nil
 	}
 }
 
@@ -34,6 +30,23 @@ type patient struct {
 	net.Conn
 	until time.Time // the deadline as it was set last
 	last  time.Time // no byte moves it beyond this
+	ended func()    // called when it is closed, if not nil
+}
+
+// asConn returns p as go-redis is to see it.
+func (p *patient) asConn() net.Conn {
+	if raw, ok := p.Conn.(syscall.Conn); ok {
+		return &patientRaw{patient: p, raw: raw}
+	}
+	return p
+}
+
+// Close closes the connection.
+func (p *patient) Close() error {
+	if p.ended != nil {
+		p.ended()
+	}
+	return p.Conn.Close()
 }
 
 // SetReadDeadline sets the deadline up to which nothing may come.
