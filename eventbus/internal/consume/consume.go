@@ -125,11 +125,9 @@ func (c *Consumer) alive() { c.beat.Store(time.Now().UnixMilli()) }
 
 // Run consumes until ctx ends, then stops: it takes no more, lets running
 // handlers end, cancels them at StopTimeout, gives back what was not finished,
-// and leaves the registry. It returns nil after such a stop.
+// and leaves the registry. It returns nil after such a stop, which takes no longer
+// than bound says.
 func (c *Consumer) Run(ctx context.Context) error {
-	if err := c.start(ctx); err != nil {
-		return err
-	}
 	// Contexts of their own: the loops end one after another, not with ctx.
 	loops, endLoops := context.WithCancel(context.Background())
 	defer endLoops()
@@ -139,7 +137,11 @@ func (c *Consumer) Run(ctx context.Context) error {
 	defer endKeeping()
 	finishing, endFinishing := context.WithCancel(context.Background())
 	defer endFinishing()
+	defer c.bound(ctx, endPolling, endLoops, endFinishing)()
 
+	if err := c.start(ctx); err != nil {
+		return err
+	}
 	var side, kept sync.WaitGroup
 	polled, written := make(chan struct{}), make(chan int, 1)
 	kept.Go(func() { c.keeper.Run(keeping) })

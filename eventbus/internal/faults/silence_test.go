@@ -135,14 +135,16 @@ func TestCloseEndsARunThatCannotBegin(t *testing.T) {
 	w := setup(t, redistest.Options{})
 	proxy := redistest.NewProxy(t, w.server.Addr())
 	proxy.DropReplies(true)
-	bus := w.bus(proxy.Addr(), eventbus.Config{})
+	bus := w.bus(proxy.Addr(), eventbus.Config{StopTimeout: time.Second})
 	bus.Handle(topic, handler, w.ledger.handle(0))
 	result := make(chan error, 1)
 	go func() { result <- bus.Run(context.Background()) }()
 	require.Eventually(t, func() bool { // Run has begun
 		return errors.Is(bus.TryHandle(topic, "late", w.ledger.handle(0)), eventbus.ErrRunning)
 	}, patience, tick)
+	began := time.Now()
 	require.NoError(t, bus.Close())
+	require.Less(t, time.Since(began), 3*time.Second)
 	select {
 	case err := <-result:
 		require.NoError(t, err)

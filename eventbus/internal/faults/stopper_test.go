@@ -53,11 +53,11 @@ func stopWithoutRedis() {
 }
 
 // A process that is asked to stop while Redis cannot be reached ends within its
-// grace and a few seconds, and leaves no goroutine behind. What it held runs
+// grace and two seconds, and leaves no goroutine behind. What it held runs
 // elsewhere once Redis is back.
 func TestStopWithoutRedis(t *testing.T) {
 	t.Parallel()
-	const few = 10 * time.Second
+	const few = 2 * time.Second
 	for name, fault := range map[string]struct {
 		on, off func(*redistest.Server, *redistest.Proxy)
 	}{

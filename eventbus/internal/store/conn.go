@@ -30,7 +30,8 @@ const (
 type Store struct {
 	ns      keyspace
 	rdb     redis.UniversalClient
-	own     bool      // rdb was made here and is closed here
+	own     bool // rdb was made here and is closed here
+	conns   *connections
 	follow  *follower // nil where the server is fixed, or go-redis follows by itself
 	block   func() redis.UniversalClient
 	spread  bool // keys of several topics cannot stand in one command
@@ -47,7 +48,7 @@ type Store struct {
 // A client of a type other than *redis.Client and *redis.ClusterClient is used
 // as it is.
 func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
-	s := &Store{ns: keyspace(namespace), scripts: loadScripts()}
+	s := &Store{ns: keyspace(namespace), conns: newConnections(), scripts: loadScripts()}
 	switch c := rdb.(type) {
 	case nil:
 		return nil, errs.Invalid("redis client", nil, "it is nil; pass a *redis.Client, a *redis.ClusterClient or another redis.UniversalClient")
@@ -56,11 +57,11 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		o.MaxRetries = -1
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, longestCall, longestCall
 		if choosesServer(&o) {
-			s.follow = newFollower(&o)
+			s.follow = newFollower(&o, s.conns)
 			s.follow.hello = func() *redis.PubSub { return s.rdb.Subscribe(context.Background()) }
 			o.Dialer = onDemand(s.follow.dial)
 		} else {
-			o.Dialer = patiently(onDemand(o.Dialer))
+			o.Dialer = s.conns.dialing(onDemand(o.Dialer))
 		}
 		o.DialerRetries = 1
 		o.ContextTimeoutEnabled = true
@@ -81,7 +82,7 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		if o.Dialer == nil { // each node's client would make its own
 			o.Dialer = redis.NewDialer(&redis.Options{DialTimeout: callTimeout, TLSConfig: o.TLSConfig})
 		}
-		o.Dialer = patiently(onDemand(o.Dialer))
+		o.Dialer = s.conns.dialing(onDemand(o.Dialer))
 		o.ReadOnly, o.RouteByLatency, o.RouteRandomly = false, false, false
 		o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 		s.rdb, s.own, s.spread = redis.NewClusterClient(&o), true, true
@@ -103,6 +104,7 @@ func (s *Store) Close() error {
 	if !s.own {
 		return nil
 	}
+	s.Halt() // for good
 	if s.follow != nil {
 		s.follow.close()
 	}

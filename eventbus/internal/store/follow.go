@@ -27,8 +27,6 @@ import (
 //   - No Sentinel can be listened to: a look each second finds the change.
 //   - Sentinels that do not answer: looks become rare, and nothing is closed.
 //   - A dial that began before another one and ended after it: it does not lead back.
-//   - A dialer that ignores its context, as that of a client with TLS does: it is
-//     left to itself at the deadline, and what it brings is closed.
 //
 // Writes that the old master acknowledges before the Sentinels themselves have seen
 // the new one are lost; nobody can know of that here.
@@ -59,6 +57,7 @@ func choosesServer(o *redis.Options) bool {
 
 // follower dials, and keeps all connections at the server that the dialer chose last.
 type follower struct {
+	conns   *connections
 	dialer  dialer
 	network string
 	address string
@@ -71,17 +70,15 @@ type follower struct {
 	hints  chan struct{} // somebody says that the master is another one
 
 	mu      sync.Mutex
-	conns   map[*patient]string // to where each goes
-	at      string              // where the newest dial went
-	dials   uint64              // that have begun
-	newest  uint64              // the one that at is known from
+	at      string // where the newest dial went
+	dials   uint64 // that have begun
+	newest  uint64 // the one that at is known from
 	started bool
-	closed  bool
 	watched bool // a Sentinel is listened to
 }
 
-func newFollower(o *redis.Options) *follower {
-	f := &follower{dialer: o.Dialer, network: o.Network, address: o.Addr, tls: o.TLSConfig, conns: map[*patient]string{}, hints: make(chan struct{}, 1)}
+func newFollower(o *redis.Options, conns *connections) *follower {
+	f := &follower{conns: conns, dialer: o.Dialer, network: o.Network, address: o.Addr, tls: o.TLSConfig, hints: make(chan struct{}, 1)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	return f
 }
@@ -92,101 +89,41 @@ func (f *follower) dial(ctx context.Context, network, address string) (net.Conn,
 	f.dials++
 	nth := f.dials
 	f.mu.Unlock()
-	conn, err := f.await(ctx, network, address)
+	p, err := f.conns.dial(ctx, f.dialer, network, address)
 	if err != nil {
 		return nil, err
 	}
-	p := &patient{Conn: conn}
-	p.ended = func() { f.forget(p) }
-	others, err := f.admit(p, nth)
-	for _, other := range others {
+	at, ok := f.admit(p, nth)
+	for _, other := range f.conns.all(func(p *patient) bool { return p.RemoteAddr().String() != at }) {
 		_ = other.Close() // whoever reads from it sees that
 	}
-	if err != nil {
-		_ = conn.Close()
-		return nil, &net.OpError{Op: "dial", Net: network, Addr: conn.RemoteAddr(), Err: err}
+	if !ok {
+		return nil, &net.OpError{Op: "dial", Net: network, Addr: p.RemoteAddr(), Err: errMoved}
 	}
 	return p.asConn(), nil
 }
 
-// await dials for as long as ctx and the store last.
-func (f *follower) await(ctx context.Context, network, address string) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	defer context.AfterFunc(f.ctx, cancel)()
-	type dialled struct {
-		conn net.Conn
-		err  error
-	}
-	result := make(chan dialled, 1)
-	go func() {
-		conn, err := f.dialer(ctx, network, address)
-		result <- dialled{conn, err}
-	}()
-	select {
-	case d := <-result:
-		return d.conn, d.err
-	case <-ctx.Done():
-		go func() {
-			if d := <-result; d.err == nil {
-				_ = d.conn.Close() // nobody wants it any more
-			}
-		}()
-		err := ctx.Err()
-		if f.ctx.Err() != nil {
-			err = redis.ErrClosed
-		}
-		return nil, &net.OpError{Op: "dial", Net: network, Err: err}
-	}
-}
-
-// admit takes a connection in that the nth dial brought, and returns those that
-// go elsewhere: all the others, if it is the newest, or an error, if it is not.
-func (f *follower) admit(p *patient, nth uint64) (others []*patient, err error) {
+// admit judges a connection that the nth dial brought. It returns where all of them
+// should go, which the newest dial decides, and whether this one does.
+func (f *follower) admit(p *patient, nth uint64) (at string, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := p.RemoteAddr().String()
-	switch {
-	case f.closed:
-		return nil, redis.ErrClosed
-	case nth < f.newest && at != f.at:
-		return nil, errMoved
-	case nth > f.newest:
-		f.newest, f.at = nth, at
+	if nth > f.newest {
+		f.newest, f.at = nth, p.RemoteAddr().String()
 	}
-	f.conns[p] = at
-	for other, to := range f.conns {
-		if to != f.at {
-			others = append(others, other)
-		}
-	}
-	if !f.started {
+	if !f.started && f.ctx.Err() == nil {
 		f.started = true
 		f.loops.Go(f.run)
 		f.loops.Go(f.listen)
 	}
-	return others, nil
+	return f.at, f.at == p.RemoteAddr().String()
 }
 
-func (f *follower) forget(p *patient) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	delete(f.conns, p)
-}
-
-// close closes every connection, and ends all that was begun.
+// close ends all that was begun. The connections must be halted before.
 func (f *follower) close() {
 	f.mu.Lock()
-	f.closed = true
-	conns := make([]*patient, 0, len(f.conns))
-	for p := range f.conns {
-		conns = append(conns, p)
-	}
-	f.mu.Unlock()
 	f.cancel()
-	for _, p := range conns {
-		_ = p.Close() // nothing is read from it any more
-	}
+	f.mu.Unlock()
 	f.loops.Wait()
 }
 

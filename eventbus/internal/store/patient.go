@@ -10,22 +10,11 @@ import (
 // dialer is how go-redis opens a connection.
 type dialer func(ctx context.Context, network, address string) (net.Conn, error)
 
-// patiently returns a dialer of connections whose deadlines are those of silence: a
-// reply that is still coming is not given up, however large it is and however slow
-// the network. A reply of a claim that were given up would be put back and claimed
-// again, without end.
-func patiently(dial dialer) dialer {
-	return func(ctx context.Context, network, address string) (net.Conn, error) {
-		conn, err := dial(ctx, network, address)
-		if err != nil {
-			return nil, err
-		}
-		return (&patient{Conn: conn}).asConn(), nil
-	}
-}
-
-// patient is a connection that moves its read deadline on while bytes come. It is
-// read by one goroutine at a time, as go-redis does.
+// patient is a connection whose deadlines are those of silence: it moves its read
+// deadline on while bytes come. A reply that is still coming is not given up, however
+// large it is and however slow the network: a reply of a claim that were given up
+// would be put back and claimed again, without end. It is read by one goroutine at a
+// time, as go-redis does.
 type patient struct {
 	net.Conn
 	until time.Time // the deadline as it was set last
