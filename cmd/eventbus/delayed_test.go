@@ -207,8 +207,8 @@ func TestDelayedCancel(t *testing.T) {
 
 	// What does not wait does not keep the others.
 	line := b.fails(1, "delayed", "cancel", "orders", ids[0])
-	require.Contains(t, line, `cancel event "`+ids[0]+`" of topic "orders": no delayed event of that id waits; it was handed out or cancelled, or was never delayed`)
-	require.Contains(t, line, "; eventbus delayed list shows those that wait")
+	require.Contains(t, line, `cancel event "`+ids[0]+`" of topic "orders": no delayed event of that id waits; it was handed out or cancelled, or was never delayed`+
+		"; eventbus delayed list shows those that wait")
 	r := b.call(nil, "delayed", "cancel", "orders", ids[0], ids[3], "\u202e", ids[4])
 	require.Equal(t, 1, r.code)
 	require.Equal(t, "cancelled "+ids[3]+" in groups default, mail\ncancelled "+ids[4]+" in groups default, mail\n", r.out)
