@@ -94,7 +94,7 @@ func TestWrongUsage(t *testing.T) {
 		{"delayed list a --limit 0", "above zero"},
 		{"delayed list a --limit 3 --all", "do not go together"},
 		{"delayed list a\tb", `invalid topic "a\tb"`},
-		{"delayed cancel", "TOPIC and ID is missing"},
+		{"delayed cancel", "TOPIC and ID are missing"},
 		{"delayed cancel a", "ID is missing"},
 		{"delayed cancel a ", "an id is empty"},
 		{"delayed cancel a \x01", `invalid id "\x01"`},
