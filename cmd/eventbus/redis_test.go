@@ -45,6 +45,10 @@ func startRedis(dir string, args ...string) (*redisServer, error) {
 	return nil, failed
 }
 
+// durable has a server keep every write on disk before it answers. Without the last
+// two, a write may wait for a slow disk for two seconds, and is lost by a kill.
+func durable() []string { return []string{"--appendonly", "yes", "--appendfsync", "always"} }
+
 func startRedisOn(port int, dir string, args ...string) (*redisServer, error) {
 	base := []string{
 		"--port", fmt.Sprint(port), "--bind", "127.0.0.1", "--dir", dir, "--save", "", "--appendonly", "no",

@@ -225,7 +225,7 @@ func TestServeHealth(t *testing.T) {
 	port, err := freePort()
 	require.NoError(t, err)
 	own := func() *redisServer {
-		s, err := startRedisOn(port, dir, "--appendonly", "yes")
+		s, err := startRedisOn(port, dir, durable()...)
 		require.NoError(t, err)
 		return s
 	}

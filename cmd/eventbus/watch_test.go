@@ -59,7 +59,7 @@ func TestStatsWatchOutlivesOutage(t *testing.T) {
 	dir := t.TempDir()
 	port, err := freePort()
 	require.NoError(t, err)
-	s, err := startRedisOn(port, dir, "--appendonly", "yes")
+	s, err := startRedisOn(port, dir, durable()...)
 	require.NoError(t, err)
 	b.url = s.url()
 	b.ok("topic", "create", "orders")
@@ -78,7 +78,7 @@ func TestStatsWatchOutlivesOutage(t *testing.T) {
 		require.NoError(t, conn.Close())
 	}
 	require.NoError(t, l.Close())
-	s, err = startRedisOn(port, dir, "--appendonly", "yes")
+	s, err = startRedisOn(port, dir, durable()...)
 	require.NoError(t, err)
 	t.Cleanup(s.stop)
 	require.Equal(t, "eventbus: figures can be read again", p.err.next())
