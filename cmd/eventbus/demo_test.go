@@ -18,7 +18,7 @@ func TestDemo(t *testing.T) {
 	b := setup(t)
 	b.url = "redis://127.0.0.1:1" // the environment is not looked at
 	began := time.Now()
-	story := b.ok("demo")
+	story := b.okEmbedded("demo")
 	require.Less(t, time.Since(began), 15*time.Second)
 	for _, said := range []string{
 		"1. Create two topics", "billing/invoice ran 3 times, mail/confirm ran 3 times", "succeeded on attempt 2",
@@ -34,17 +34,37 @@ func TestDemo(t *testing.T) {
 		Kind string
 		Text string
 	}
-	all := objects[told](b, b.ok("demo", "-o", "json"))
+	all := objects[told](b, b.okEmbedded("demo", "-o", "json"))
 	require.Equal(t, told{1, "step", "Create two topics; each group of a topic gets every event"}, all[0])
 	require.Equal(t, "end", all[len(all)-1].Kind)
 }
 
-// On a real server it has a namespace of its own, and leaves nothing there.
+// okEmbedded is ok for a command that runs a server of its own, and says so.
+func (b *bed) okEmbedded(args ...string) string {
+	b.t.Helper()
+	r := b.call(nil, args...)
+	require.Equal(b.t, 0, r.code, r.err)
+	require.Equal(b.t, "embedded Redis: nothing in it outlives this process\n", r.err)
+	return r.out
+}
+
+// On a real server it has a namespace of its own, whose name begins as is wished,
+// and leaves nothing there. Of the groups one has the name that is wished.
 func TestDemoLeavesNothing(t *testing.T) {
 	b := setup(t)
 	b.useOwnServer()
-	require.Contains(t, b.ok("demo", "--redis", b.url), "went as told, on "+b.url)
-	require.Empty(t, b.keys("*"))
+	require.NoError(t, b.rdb.Set(t.Context(), "stage:{orders}:config", "somebody else's", 0).Err())
+	require.NoError(t, b.rdb.ConfigSet(t.Context(), "notify-keyspace-events", "KEA").Err())
+	events := b.rdb.PSubscribe(t.Context(), "__keyspace@0__:stage-demo-*")
+	t.Cleanup(func() { _ = events.Close() })
+	_, err := events.Receive(t.Context()) // it is subscribed
+	require.NoError(t, err)
+	story := b.ok("demo", "--redis", b.url, "--namespace", "stage", "--group", "mail")
+	require.Contains(t, story, "went as told, on "+b.url)
+	require.Contains(t, story, "mail/invoice ran 3 times, post/confirm ran 3 times")
+	require.Equal(t, []string{"stage:{orders}:config"}, b.keys("*"))
+	_, err = events.ReceiveTimeout(t.Context(), patience)
+	require.NoError(t, err, "the namespace does not begin with the name that was given")
 }
 
 // useOwnServer gives the test a server that nobody else uses.
@@ -102,10 +122,22 @@ func TestBench(t *testing.T) {
 	}
 	require.Empty(t, b.keys("*"), "it leaves nothing")
 
-	table := lines(b.ok("bench", "--events", "10", "--size", "0", "--samples", "1", "--redis", "embedded"))
+	table := lines(b.okEmbedded("bench", "--events", "10", "--size", "0", "--samples", "1", "--redis", "embedded"))
 	require.Len(t, table, 5)
 	require.Regexp(t, `^MEASURED +EVENTS/S +P50 +P90 +P99 +MAX$`, table[0])
 	require.Regexp(t, `^pickup +- +[0-9.]+ms`, table[4])
+}
+
+// In a namespace that is given, bench has a topic of its own and removes that alone.
+func TestBenchInANamespace(t *testing.T) {
+	b := setup(t)
+	b.useOwnServer()
+	b.ok("topic", "create", "orders", "--namespace", "stage")
+	b.ok("send", "orders", "--data", "1", "--namespace", "stage")
+	before := b.keys("*")
+	b.ok("bench", "--events", "100", "--samples", "3", "--namespace", "stage", "--group", "g")
+	require.ElementsMatch(t, before, b.keys("*"))
+	require.Equal(t, []string{"orders"}, b.rdb.SMembers(t.Context(), "stage:topics").Val())
 }
 
 // Ctrl-C in the middle is a clean end: code 1, one line, nothing left.

@@ -74,7 +74,7 @@ type bed struct {
 
 func setup(t *testing.T) *bed {
 	t.Parallel()
-	b := &bed{t: t, url: server.url(), namespace: scratch.Namespace("test"), dir: t.TempDir()}
+	b := &bed{t: t, url: server.url(), namespace: scratch.Name("test"), dir: t.TempDir()}
 	opts, err := redis.ParseURL(b.url)
 	require.NoError(t, err)
 	b.rdb = redis.NewClient(opts)

@@ -125,7 +125,7 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --log-level loud", "debug, info, warn or error"},
 		{"serve --log-format xml", "text or json"},
 		{"serve --http 8080", "HOST:PORT such as 127.0.0.1:8080"},
-		{"demo --namespace x", "leave out --namespace"},
+		{"demo --namespace=", "--namespace is empty"},
 		{"demo --redis x://", "--redis: "},
 		{"bench --events 0", "from 1 to"},
 		{"bench --batch 1001", "from 1 to 1000 is right"},

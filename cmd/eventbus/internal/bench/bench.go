@@ -35,6 +35,8 @@ import (
 
 // Config says what to measure.
 type Config struct {
+	Namespace   string // "" for one of its own
+	Group       string // "" for the default
 	Events      int
 	Size        int // of a payload, in bytes
 	Senders     int
@@ -70,23 +72,25 @@ type Send struct {
 	Call Latency
 }
 
-const topic = "bench"
-
-// Run measures in a namespace of its own, which it removes at the end.
+// Run measures in a topic of its own, which it removes at the end, and with it the
+// namespace where that is its own too.
 func Run(ctx context.Context, rdb redis.UniversalClient, cfg Config) (result Result, err error) {
-	b := &bench{cfg: cfg, rdb: rdb, namespace: scratch.Namespace("eventbus-bench")}
+	b := &bench{cfg: cfg, rdb: rdb, namespace: cfg.Namespace, topic: scratch.Name("bench")}
+	if cfg.Namespace == "" {
+		b.namespace = scratch.Name("eventbus-bench")
+	}
 	b.payload = payload(cfg.Size)
 	b.sender, err = b.bus(nil)
 	if err != nil {
 		return Result{}, err
 	}
 	defer func() { err = errors.Join(err, b.sender.Close()) }()
-	if err := b.sender.Topics().Create(ctx, topic, eventbus.TopicConfig{}); err != nil {
+	if err := b.sender.Topics().Create(ctx, b.topic, eventbus.TopicConfig{}); err != nil {
 		return Result{}, err
 	}
 	defer func() {
 		cfg.Progress("removing what was made")
-		err = errors.Join(err, scratch.Clean(ctx, rdb, b.namespace))
+		err = errors.Join(err, b.clean(ctx))
 	}()
 	cfg.Progress("sending " + show.Count(cfg.Events, "event"))
 	if result.Send, err = b.send(ctx); err != nil {
@@ -113,9 +117,26 @@ type bench struct {
 	cfg       Config
 	rdb       redis.UniversalClient
 	namespace string
+	topic     string
 	payload   []byte
 	sender    *eventbus.Bus
 	repeated  int64
+}
+
+// removeTimeout bounds the removal of the topic, with all that waits in it.
+const removeTimeout = 30 * time.Second
+
+// clean removes what was made. It goes on when ctx has ended.
+func (b *bench) clean(ctx context.Context) error {
+	if b.cfg.Namespace == "" {
+		return scratch.Clean(ctx, b.rdb, b.namespace)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	if err := b.sender.Topics().Delete(ctx, b.topic); err != nil {
+		return fmt.Errorf("remove the topic %s (it may be deleted by hand): %w", b.topic, err)
+	}
+	return nil
 }
 
 // payload is JSON of exactly so many bytes.
@@ -128,7 +149,7 @@ func payload(size int) []byte {
 
 func (b *bench) bus(ready func()) (*eventbus.Bus, error) {
 	return eventbus.New(b.rdb, eventbus.Config{
-		Namespace: b.namespace, Concurrency: b.cfg.Concurrency, MaxPayload: max(b.cfg.Size, 1),
+		Namespace: b.namespace, Group: b.cfg.Group, Concurrency: b.cfg.Concurrency, MaxPayload: max(b.cfg.Size, 1),
 		Logger: slog.New(slog.DiscardHandler), OnReady: ready,
 	})
 }
@@ -154,7 +175,7 @@ func (b *bench) send(ctx context.Context) (Send, error) {
 					return
 				}
 				called := time.Now()
-				if _, err := b.sender.SendBatch(ctx, topic, messages[:n]); err != nil {
+				if _, err := b.sender.SendBatch(ctx, b.topic, messages[:n]); err != nil {
 					cancel(err)
 					return
 				}
@@ -184,7 +205,7 @@ func (b *bench) start(ctx context.Context, handle eventbus.HandleFunc) (*consume
 	if c.bus, err = b.bus(func() { c.begun = time.Now(); close(c.ready) }); err != nil {
 		return nil, err
 	}
-	if err := c.bus.TryHandle(topic, "nothing", handle); err != nil {
+	if err := c.bus.TryHandle(b.topic, "nothing", handle); err != nil {
 		return nil, errors.Join(err, c.bus.Close())
 	}
 	go func() { c.ran <- c.bus.Run(ctx) }()
@@ -272,7 +293,7 @@ func (b *bench) drained(ctx context.Context, c *consumer) error {
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
 	for {
-		s, err := c.bus.GroupStats(ctx, topic)
+		s, err := c.bus.GroupStats(ctx, b.topic)
 		if err != nil {
 			return err
 		}

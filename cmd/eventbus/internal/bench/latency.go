@@ -81,7 +81,7 @@ func (b *bench) pickup(ctx context.Context) (l Latency, err error) {
 			b.repeated++
 		}
 		sent := time.Now()
-		if _, err := b.sender.Send(ctx, topic, eventbus.Raw{Payload: b.payload}); err != nil {
+		if _, err := b.sender.Send(ctx, b.topic, eventbus.Raw{Payload: b.payload}); err != nil {
 			return Latency{}, err
 		}
 		patience.Reset(stalled)

@@ -17,7 +17,9 @@ func (a *app) bench() *cobra.Command {
 	var cfg bench.Config
 	c := &cobra.Command{
 		Use: "bench", Args: args(), Short: "Measure sending and consuming on the given server",
-		Long: `Measure on the given server, in a namespace of its own that is removed at the end:
+		Long: `Measure on the given server, in a topic of its own that is removed at the end: in
+the namespace that --namespace, the environment or the settings file names, else
+in a namespace of its own, which is removed too.
 
   send        events sent by --senders, --batch in a call, while nobody consumes
   consume     that backlog handled by a handler that does nothing, until Redis
@@ -29,9 +31,6 @@ func (a *app) bench() *cobra.Command {
 Senders and handlers run in this process, and so does the server with --redis
 embedded, which is for trying out and becomes slow as the backlog grows.`,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if a.flags.set.Changed("namespace") {
-				return wrongUsage("bench has a namespace of its own; leave out --namespace")
-			}
 			for _, f := range []struct {
 				name               string
 				value, least, most int
@@ -75,6 +74,10 @@ func (a *app) runBench(ctx context.Context, cfg bench.Config) (err error) {
 		cfg.Progress = func(text string) { fmt.Fprintf(a.env.Stderr, "\r\x1b[K%s", text) }
 		defer fmt.Fprint(a.env.Stderr, "\r\x1b[K")
 	}
+	if r.embedded != nil {
+		fmt.Fprintln(a.env.Stderr, embeddedNote)
+	}
+	cfg.Namespace, cfg.Group = chosen.config.Namespace, chosen.config.Group
 	result, err := bench.Run(ctx, r.rdb, cfg)
 	if err != nil {
 		return err

@@ -19,11 +19,14 @@ its replay, a topic that is switched off. Each step checks what it says; when al
 are true, the exit code is 0.
 
 It runs on a server inside the process, or on the one that the flag --redis names,
-there in a namespace of its own that is removed at the end. The environment and
-the settings file are not looked at.`,
+there in a namespace of its own that is removed at the end. Its name begins with
+what --namespace says, and --group names the first of the two groups. Environment
+and settings file are not looked at.`,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
-			if a.flags.set.Changed("namespace") || a.flags.set.Changed("group") {
-				return wrongUsage("demo has a namespace and groups of its own; leave out --namespace and --group")
+			for _, name := range []string{"namespace", "group"} {
+				if f := a.flags.set.Lookup(name); f.Changed && f.Value.String() == "" {
+					return wrongUsage("--%s is empty; give a value or leave it out", name)
+				}
 			}
 			if !a.flags.set.Changed("redis") {
 				a.flags.redis = redisurl.Embedded
@@ -38,8 +41,12 @@ the settings file are not looked at.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, r.close()) }()
+			if r.embedded != nil {
+				fmt.Fprintln(a.env.Stderr, embeddedNote)
+			}
 			t := &teller{out: a.out}
-			if err := demo.Run(c.Context(), r.rdb, t); err != nil {
+			names := demo.Names{Namespace: a.flags.namespace, Group: a.flags.group}
+			if err := demo.Run(c.Context(), r.rdb, names, t); err != nil {
 				return a.out.FlushAfter(err)
 			}
 			return t.end(target)

@@ -67,6 +67,9 @@ const serveExample = `  # settings.yaml
 
   eventbus serve --config settings.yaml`
 
+// embeddedNote is what each command says of a server inside its process.
+const embeddedNote = "embedded Redis: nothing in it outlives this process"
+
 // serveFlags are those of serve alone.
 type serveFlags struct {
 	listen    string
@@ -121,7 +124,7 @@ func (a *app) runServe(ctx context.Context, f serveFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
 	if r.embedded != nil {
-		fmt.Fprintf(a.env.Stderr, "embedded Redis: nothing in it outlives this process; other commands reach it with --redis %s\n", r.embedded.URL())
+		fmt.Fprintf(a.env.Stderr, "%s; other commands reach it with --redis %s\n", embeddedNote, r.embedded.URL())
 	}
 	listen := c.file.HTTP.Listen
 	if f.setListen {

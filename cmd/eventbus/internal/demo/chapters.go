@@ -14,7 +14,7 @@ import (
 )
 
 func (s *story) createTopics(ctx context.Context) error {
-	admin, err := s.member("billing", s.billingHandlers)
+	admin, err := s.member(s.first, s.billingHandlers)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,7 @@ func (s *story) createTopics(ctx context.Context) error {
 	}
 	s.reached = true
 	s.tell.Step("Create two topics; each group of a topic gets every event")
-	both := []eventbus.GroupConfig{{Name: "billing"}, {Name: "mail"}}
+	both := []eventbus.GroupConfig{{Name: s.first}, {Name: s.second}}
 	if err := admin.bus.Topics().Create(ctx, orders, eventbus.TopicConfig{Groups: both}); err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *story) createTopics(ctx context.Context) error {
 	if !slices.Equal(names, []string{orders, payments}) {
 		return fmt.Errorf("expected the topics %s and %s, found %q", orders, payments, names)
 	}
-	s.tell.Fact("topic orders has the groups billing and mail, topic payments the group billing")
+	s.tell.Fact(fmt.Sprintf("topic orders has the groups %s and %s, topic payments the group %s", s.first, s.second, s.first))
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (b *bank) charge() error {
 func (s *story) start(ctx context.Context) error {
 	s.tell.Step("Start two processes, one of each group")
 	var err error
-	if s.mail, err = s.member("mail", s.mailHandlers); err != nil {
+	if s.mail, err = s.member(s.second, s.mailHandlers); err != nil {
 		return err
 	}
 	s.billing.run(ctx)
@@ -95,7 +95,7 @@ func (s *story) start(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.tell.Fact("billing runs the handlers orders/invoice and payments/charge, mail runs orders/confirm")
+	s.tell.Fact(fmt.Sprintf("%s runs the handlers orders/invoice and payments/charge, %s runs orders/confirm", s.first, s.second))
 	return nil
 }
 
@@ -126,13 +126,13 @@ func (s *story) everyGroup(ctx context.Context) error {
 		}
 		s.tell.Fact("sent " + payload + " as event " + id)
 		want = append(want,
-			run{handler: "billing/invoice", event: id, payload: payload, attempt: 1},
-			run{handler: "mail/confirm", event: id, payload: payload, attempt: 1})
+			run{handler: s.first + "/invoice", event: id, payload: payload, attempt: 1},
+			run{handler: s.second + "/confirm", event: id, payload: payload, attempt: 1})
 	}
 	if err := s.expect(ctx, want...); err != nil {
 		return err
 	}
-	s.tell.Fact("billing/invoice ran 3 times, mail/confirm ran 3 times, with the bytes that were sent")
+	s.tell.Fact(fmt.Sprintf("%s/invoice ran 3 times, %s/confirm ran 3 times, with the bytes that were sent", s.first, s.second))
 	return nil
 }
 
@@ -144,13 +144,13 @@ func (s *story) retry(ctx context.Context) error {
 		return err
 	}
 	err = s.expect(ctx,
-		run{handler: "billing/invoice", event: id, payload: payload, attempt: 1},
-		run{handler: "mail/confirm", event: id, payload: payload, attempt: 1},
-		run{handler: "mail/confirm", event: id, payload: payload, attempt: 2})
+		run{handler: s.first + "/invoice", event: id, payload: payload, attempt: 1},
+		run{handler: s.second + "/confirm", event: id, payload: payload, attempt: 1},
+		run{handler: s.second + "/confirm", event: id, payload: payload, attempt: 2})
 	if err != nil {
 		return err
 	}
-	s.tell.Fact("mail/confirm failed on attempt 1 and succeeded on attempt 2; billing/invoice ran once")
+	s.tell.Fact(fmt.Sprintf("%s/confirm failed on attempt 1 and succeeded on attempt 2; %s/invoice ran once", s.second, s.first))
 	return nil
 }
 
@@ -163,7 +163,7 @@ func (s *story) dead(ctx context.Context) error {
 		return err
 	}
 	for attempt := 1; attempt <= paymentAttempts; attempt++ {
-		if err := s.expect(ctx, run{handler: "billing/charge", event: id, payload: deadPayload, attempt: attempt}); err != nil {
+		if err := s.expect(ctx, run{handler: s.first + "/charge", event: id, payload: deadPayload, attempt: attempt}); err != nil {
 			return err
 		}
 	}
@@ -180,7 +180,7 @@ func (s *story) dead(ctx context.Context) error {
 	if f.EventID != id || f.Handler != "charge" || f.Attempts != paymentAttempts || f.State != eventbus.Dead {
 		return fmt.Errorf("expected a dead failure of charge on event %s after %d attempts, found %+v", id, paymentAttempts, f)
 	}
-	s.tell.Fact(fmt.Sprintf("billing/charge failed %d times; failure %s is dead: %s", f.Attempts, f.ID, f.Error))
+	s.tell.Fact(fmt.Sprintf("%s/charge failed %d times; failure %s is dead: %s", s.first, f.Attempts, f.ID, f.Error))
 	return nil
 }
 
@@ -194,17 +194,17 @@ func (s *story) replay(ctx context.Context) error {
 	if n != 1 {
 		return fmt.Errorf("expected to replay 1 failure, replayed %d", n)
 	}
-	r, err := s.next(ctx, "a run of billing/charge")
+	r, err := s.next(ctx, "a run of "+s.first+"/charge")
 	if err != nil {
 		return err
 	}
-	if r.handler != "billing/charge" || r.payload != deadPayload || r.attempt != 1 {
-		return fmt.Errorf("expected billing/charge to run with %s as attempt 1, found %+v", deadPayload, r)
+	if r.handler != s.first+"/charge" || r.payload != deadPayload || r.attempt != 1 {
+		return fmt.Errorf("expected %s/charge to run with %s as attempt 1, found %+v", s.first, deadPayload, r)
 	}
 	if err := s.idle(ctx, payments); err != nil {
 		return err
 	}
-	s.tell.Fact("billing/charge ran again with the same bytes, " + deadPayload + ", and succeeded; no failure is left")
+	s.tell.Fact(s.first + "/charge ran again with the same bytes, " + deadPayload + ", and succeeded; no failure is left")
 	return nil
 }
 
@@ -234,8 +234,8 @@ func (s *story) disable(ctx context.Context) error {
 		return err
 	}
 	err = s.expect(ctx,
-		run{handler: "billing/invoice", event: id, payload: "5", attempt: 1},
-		run{handler: "mail/confirm", event: id, payload: "5", attempt: 1})
+		run{handler: s.first + "/invoice", event: id, payload: "5", attempt: 1},
+		run{handler: s.second + "/confirm", event: id, payload: "5", attempt: 1})
 	if err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (s *story) figures(ctx context.Context) error {
 	for _, want := range []struct {
 		topic, group          string
 		sent, done, cancelled int64
-	}{{orders, "billing", 8, 7, 1}, {orders, "mail", 8, 7, 1}, {payments, "billing", 1, 1, 0}} {
+	}{{orders, s.first, 8, 7, 1}, {orders, s.second, 8, 7, 1}, {payments, s.first, 1, 1, 0}} {
 		var f eventbus.Stats
 		err := until(ctx, fmt.Sprintf("%+v", want), func() (bool, string, error) {
 			all, err := s.billing.bus.Stats(ctx, want.topic)

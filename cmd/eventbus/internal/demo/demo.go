@@ -3,6 +3,7 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,12 +33,28 @@ const (
 	payments = "payments"
 )
 
+// Names are those of the story that can be chosen.
+type Names struct {
+	// Namespace is how the namespace of its own begins; "eventbus" by default.
+	Namespace string
+	// Group is the one whose handlers send, fail and are replayed; "billing" by
+	// default.
+	Group string
+}
+
 // Run tells the story on the server, in a namespace of its own which it removes
 // at the end. An error says which expectation was not met.
-func Run(ctx context.Context, rdb redis.UniversalClient, tell Narrator) (err error) {
+func Run(ctx context.Context, rdb redis.UniversalClient, names Names, tell Narrator) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, storyTimeout)
 	defer cancel()
-	s := &story{rdb: rdb, tell: tell, namespace: scratch.Namespace("eventbus-demo"), runs: make(chan run, 1000)}
+	s := &story{
+		rdb: rdb, tell: tell, runs: make(chan run, 1000),
+		namespace: scratch.Name(cmp.Or(names.Namespace, eventbus.DefaultNamespace) + "-demo"),
+		first:     cmp.Or(names.Group, "billing"), second: "mail",
+	}
+	if s.first == s.second {
+		s.second = "post"
+	}
 	defer func() {
 		err = errors.Join(err, s.end())
 		if s.reached {
@@ -72,6 +89,7 @@ type story struct {
 	runs      chan run // of all handlers
 	reached   bool     // the server has served
 
+	first, second string // the groups
 	billing, mail *member
 	bank          bank
 }
@@ -124,9 +142,9 @@ func (s *story) next(ctx context.Context, what string) (run, error) {
 	case r := <-s.runs:
 		return r, nil
 	case err := <-s.billing.ran:
-		return run{}, s.ended(s.billing, "billing", err)
+		return run{}, s.ended(s.billing, s.first, err)
 	case err := <-s.mail.ran:
-		return run{}, s.ended(s.mail, "mail", err)
+		return run{}, s.ended(s.mail, s.second, err)
 	case <-timer.C:
 		return run{}, fmt.Errorf("expected %s, and nothing happened for %v", what, patience)
 	case <-ctx.Done():

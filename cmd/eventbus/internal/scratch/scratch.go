@@ -1,5 +1,5 @@
-// Package scratch gives a command a namespace of its own on somebody's Redis,
-// and takes away everything that it left there.
+// Package scratch gives a command a namespace or topic of its own on somebody's
+// Redis, and takes away everything that it left there.
 package scratch
 
 import (
@@ -13,9 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Namespace returns a name that nobody else has, with a prefix that tells whose
-// it is.
-func Namespace(prefix string) string {
+// Name returns a name that nobody else has, with a prefix that tells whose it is.
+func Name(prefix string) string {
 	b := make([]byte, 8)
 	_, _ = rand.Read(b) // never fails, as its documentation says
 	return prefix + "-" + hex.EncodeToString(b)
