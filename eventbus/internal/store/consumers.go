@@ -55,14 +55,16 @@ func (s *Store) Forget(ctx context.Context, consumer string) error {
 	return s.undescribe(ctx, consumer)
 }
 
-// Leave removes a consumer that holds nothing any more.
+// Leave removes a consumer that holds nothing any more, and what it ran also where
+// its lease cannot be removed.
 func (s *Store) Leave(ctx context.Context, consumer string) error {
 	call, cancel := bounded(ctx)
 	defer cancel()
-	if err := s.rdb.ZRem(call, s.ns.consumers(), consumer).Err(); err != nil {
+	err := s.rdb.ZRem(call, s.ns.consumers(), consumer).Err()
+	if err != nil && !OfTopic(err) {
 		return wrap("leave", err)
 	}
-	return s.undescribe(ctx, consumer)
+	return errors.Join(wrap("leave", err), s.undescribe(ctx, consumer))
 }
 
 func (s *Store) undescribe(ctx context.Context, consumer string) error {

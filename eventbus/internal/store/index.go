@@ -1,6 +1,11 @@
 package store
 
-import "context"
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
+)
 
 // The index of topics and the settings of one lie in different slots of a Cluster,
 // so that no script can change both. Whoever changes the index therefore looks
@@ -30,6 +35,23 @@ func (s *Store) index(ctx context.Context, topic string, list bool) error {
 		}
 		list = exists
 	}
+}
+
+// checkIndex refuses keys of another type in the place of the index and of the
+// counter of changes.
+func (s *Store) checkIndex(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	for _, k := range []struct{ key, kind string }{{s.ns.topics(), "set"}, {s.ns.revision(), "string"}} {
+		found, err := s.rdb.Type(ctx, k.key).Result()
+		if err != nil {
+			return wrap("look at the index of topics", err)
+		}
+		if found != "none" && found != k.kind {
+			return fmt.Errorf("key %s holds a %s where a %s belongs; remove or rename it: %w", k.key, found, k.kind, errs.WrongType)
+		}
+	}
+	return nil
 }
 
 func (s *Store) list(ctx context.Context, topic string) error {

@@ -82,13 +82,17 @@ const (
 func (s *Store) Keys(t *Topic, g Group) Keys { return s.ns.group(t.Name, t.Wire, g) }
 
 // CreateTopic makes a topic. The index is written last: whoever dies between
-// has made a topic that works and that the next create or consumer lists.
+// has made a topic that works and that the next create or consumer lists. What would
+// refuse to list or announce it is therefore looked for before it is made.
 func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 	doing := fmt.Sprintf("create topic %q", t.Name)
 	for _, g := range t.Groups {
 		if err := s.checkQueueKey(ctx, t.Name, g); err != nil {
 			return errs.Doing(err, doing)
 		}
+	}
+	if err := s.checkIndex(ctx); err != nil {
+		return errs.Doing(err, doing)
 	}
 	fields := []any{
 		FieldEnabled, flag(t.Enabled), FieldDelivery, string(t.Delivery), FieldWire, string(t.Wire),
@@ -108,7 +112,7 @@ func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 		return errs.Doing(fmt.Errorf("%w; run the deletion again to complete it", errs.TopicDeleting), doing)
 	}
 	if err := s.IndexTopic(ctx, t.Name); err != nil {
-		return errs.Doing(err, doing)
+		return errs.Doing(fmt.Errorf("it stands, but may not be listed until it is created again: %w", err), doing)
 	}
 	if made == 0 {
 		return errs.Doing(errs.TopicExists, doing)

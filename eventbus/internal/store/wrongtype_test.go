@@ -14,13 +14,18 @@ import (
 // stood there.
 func (b *bed) spoil(key string) (restore func()) {
 	b.Helper()
+	return b.spoilWith(key, func(key string) error { return b.rdb.Set(b.Context(), key, "somebody else's", 0).Err() })
+}
+
+func (b *bed) spoilWith(key string, put func(key string) error) (restore func()) {
+	b.Helper()
 	aside := b.ns + "-aside"
 	there, err := b.rdb.Exists(b.Context(), key).Result()
 	require.NoError(b, err)
 	if there == 1 {
 		require.NoError(b, b.rdb.Rename(b.Context(), key, aside).Err())
 	}
-	require.NoError(b, b.rdb.Set(b.Context(), key, "somebody else's", 0).Err())
+	require.NoError(b, put(key))
 	return func() {
 		b.Helper()
 		require.NoError(b, b.rdb.Del(b.Context(), key).Err())
@@ -144,7 +149,10 @@ func (b *bed) stock() {
 }
 
 func wrongTypes() []test {
-	var tests []test
+	tests := []test{
+		{name: "keys of the namespace", run: wrongTypesOfTheNamespace},
+		{name: "enrolling", run: wrongTypesEnrolling},
+	}
 	for _, m := range moves() {
 		tests = append(tests, test{name: m.name, run: func(b *bed) { b.requireWholeOrNothing(m) }})
 	}
@@ -169,4 +177,45 @@ func (b *bed) requireWholeOrNothing(m move) {
 	before := b.dump()
 	require.NoError(b, m.call(b.Context(), b))
 	require.NotEqual(b, before, b.dump(), "the move moves something")
+}
+
+// A key of another type in the place of one that all topics share is reported, and
+// nothing is half done: a topic that a Create refuses is not there.
+func wrongTypesOfTheNamespace(b *bed) {
+	b.stock()
+	require.NoError(b, b.store.Enroll(b.Context(), consumer, time.Minute, []byte("{}")))
+	for _, c := range []struct {
+		name, key string
+		call      func() error
+	}{
+		{"create", "topics", func() error { return b.store.CreateTopic(b.Context(), &store.Topic{Name: "new"}) }},
+		{"create", "revision", func() error { return b.store.CreateTopic(b.Context(), &store.Topic{Name: "new"}) }},
+		{"list", "topics", func() error { _, err := b.store.Topics(b.Context()); return err }},
+		{"revision", "revision", func() error { _, err := b.store.Revision(b.Context()); return err }},
+		{"renew", "consumers", func() error { _, _, err := b.store.Renew(b.Context(), consumer, time.Minute); return err }},
+		{"give up", "consumers", func() error { return b.store.GiveUp(b.Context(), consumer) }},
+		{"forget", "consumers", func() error { return b.store.Forget(b.Context(), consumer) }},
+		{"enrolled", "consumers", func() error { _, err := b.store.Enrolled(b.Context(), []string{consumer}); return err }},
+		{"consumers", "consumers", func() error { _, err := b.store.Consumers(b.Context()); return err }},
+		{"consumers", "consumers:runs", func() error { _, err := b.store.Consumers(b.Context()); return err }},
+		{"describe", "consumers:runs", func() error { return b.store.Describe(b.Context(), consumer, []byte("{}")) }},
+		{"runs", "consumers:runs", func() error { _, err := b.store.Runs(b.Context(), consumer); return err }},
+		{"enroll", "consumers:runs", func() error { return b.store.Enroll(b.Context(), "new", time.Minute, nil) }},
+	} {
+		restore := b.spoilWith(b.ns+":"+c.key, func(key string) error { return b.rdb.RPush(b.Context(), key, "somebody else's").Err() })
+		before := b.dump()
+		require.ErrorIs(b, c.call(), errs.WrongType, "%s with %s", c.name, c.key)
+		require.Equal(b, before, b.dump(), "%s with %s", c.name, c.key)
+		restore()
+	}
+	require.NoError(b, b.store.CreateTopic(b.Context(), &store.Topic{Name: "new"}))
+}
+
+// A consumer that cannot enroll leaves nothing of itself.
+func wrongTypesEnrolling(b *bed) {
+	defer b.spoil(b.ns + ":consumers")()
+	before := b.dump()
+	require.ErrorIs(b, b.store.Enroll(b.Context(), "new", time.Minute, []byte("{}")), errs.WrongType)
+	require.ErrorIs(b, b.store.Leave(b.Context(), "new"), errs.WrongType)
+	require.Equal(b, before, b.dump())
 }
