@@ -13,6 +13,7 @@ for _ in $(seq 100); do
   sleep 0.1
 done
 
-output=$(REDIS_ADDR="127.0.0.1:$port" go run ./examples/quickstart)
+output=$(REDIS_ADDR="127.0.0.1:$port" go run ./examples/quickstart 2>&1)
 echo "$output"
-[ "$output" = "welcome, Ada" ]
+grep -q ' welcome, Ada$' <<<"$output"
+grep -q ' sent, ran, closed: <nil> <nil> <nil>$' <<<"$output"
