@@ -53,6 +53,9 @@ type Due struct {
 // Now tells that the event is not delayed.
 func (d Due) Now() bool { return d.After <= 0 && d.At.IsZero() }
 
+// endOfTime is the last moment that text and JSON can tell (RFC 3339).
+var endOfTime = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
+
 // text is what the script reads, in whole milliseconds, rounded up.
 func (d Due) text() string {
 	switch {
@@ -64,6 +67,10 @@ func (d Due) text() string {
 			ms++
 		}
 		return "+" + strconv.FormatInt(ms, 10)
+	case d.At.Before(time.UnixMilli(0)): // milliseconds may not reach that far
+		return "@0"
+	case d.At.After(endOfTime):
+		return "@" + strconv.FormatInt(endOfTime.UnixMilli(), 10)
 	}
 	return "@" + strconv.FormatInt(d.At.Add(time.Millisecond-1).UnixMilli(), 10)
 }
@@ -274,7 +281,9 @@ func (s *Store) Pending(ctx context.Context, k *Keys, cursor string, most int) (
 }
 
 // dueTime is the time of a score. Others may have written any.
-func dueTime(score float64) time.Time { return time.UnixMilli(int64(min(max(score, 0), 1e17))).UTC() }
+func dueTime(score float64) time.Time {
+	return time.UnixMilli(int64(min(max(score, 0), float64(endOfTime.UnixMilli())))).UTC()
+}
 
 // Unreadable returns how many members were set aside that are none of Redisson's,
 // and the first of them, up to most.

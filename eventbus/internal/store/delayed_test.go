@@ -122,8 +122,9 @@ func delayOfThePastIsSentAtOnce(b *bed) {
 	past.Due.At = time.UnixMilli(b.now() - 1)
 	long := later("long", 0)
 	long.Due.At = time.Date(1969, 1, 1, 0, 0, 0, 0, time.UTC)
+	b.delay(store.Delayed{ID: "first", Due: store.Due{At: time.Unix(math.MinInt64/4, 0)}, Entry: []byte("entry of first")})
 	b.delay(later("zero", 0), later("below", -time.Hour), past, later("later", time.Hour), long, later("least", math.MinInt64))
-	require.Equal(b, []string{"entry of least", "entry of long", "entry of past", "entry of below", "entry of zero"}, b.list(b.keys.Queue))
+	require.Equal(b, []string{"entry of least", "entry of long", "entry of past", "entry of below", "entry of zero", "entry of first"}, b.list(b.keys.Queue))
 	require.Len(b, b.zset(b.keys.Delayed), 1)
 	b.requireBell(true)
 }
@@ -131,7 +132,7 @@ func delayOfThePastIsSentAtOnce(b *bed) {
 func delayOverTenYearsIsRefused(b *bed) {
 	for _, due := range []store.Due{
 		{After: store.MaxDelay + time.Minute}, {After: math.MaxInt64}, {At: time.Date(2300, 1, 1, 0, 0, 0, 0, time.UTC)},
-		{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)},
+		{At: time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)}, {At: time.Unix(1<<55+12345678901, 0)}, {At: time.Unix(math.MaxInt64/4, 0)},
 	} {
 		before := b.dump()
 		_, err := b.store.SendDelayed(b.Context(), b.topic, []store.Delayed{later("good", time.Hour), {ID: "bad", Due: due}})

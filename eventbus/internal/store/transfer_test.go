@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -394,6 +395,13 @@ func pendingPages(b *bed) {
 		b.delay(store.Delayed{ID: fmt.Sprint(i), Due: store.Due{At: at.Add(time.Duration(i/40) * time.Millisecond)}, Entry: []byte(fmt.Sprintf("%04d", i))})
 		want = append(want, fmt.Sprintf("%04d", i))
 	}
+	b.put(math.Inf(1), "never")
+	b.put(math.Inf(-1), "ever")
+	for _, p := range b.page(100, func() {}) {
+		_, err := json.Marshal(p.Due)
+		require.NoError(b, err, "%q", p.Head)
+	}
+	require.NoError(b, b.rdb.ZRem(b.Context(), b.keys.Delayed, "never", "ever").Err())
 	b.put(1.5, "junk")
 	for _, n := range []int{1, 7, 40, 1000} {
 		all := b.page(n, func() {})
