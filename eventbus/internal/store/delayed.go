@@ -126,8 +126,11 @@ func (s *Store) SendDelayed(ctx context.Context, t *Topic, events []Delayed) (un
 	}
 	reply, err := s.eval(ctx, "delay", keys, args...).Int64Slice()
 	if err == nil && reply[0] == tooFar {
-		now := time.UnixMilli(reply[2]).UTC()
-		return "", errs.Doing(errs.Invalid("DueAt", events[reply[1]-1].Due.At, "it is more than ten years from now, %s by Redis's clock", now.Format(time.RFC3339)), doing)
+		due, now := events[reply[1]-1].Due, time.UnixMilli(reply[2]).UTC()
+		if due.At.IsZero() {
+			return "", errs.Doing(errs.Invalid("Delay", due.After, "at most %v, ten years, are right", MaxDelay), doing)
+		}
+		return "", errs.Doing(errs.Invalid("DueAt", due.At, "it is more than ten years from now, %s by Redis's clock", now.Format(time.RFC3339)), doing)
 	}
 	if err := sent(doing, t, reply, err); err != nil {
 		return "", err

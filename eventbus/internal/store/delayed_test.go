@@ -138,8 +138,12 @@ func delayOverTenYearsIsRefused(b *bed) {
 		_, err := b.store.SendDelayed(b.Context(), b.topic, []store.Delayed{later("good", time.Hour), {ID: "bad", Due: due}})
 		require.ErrorIs(b, err, errs.InvalidArgument, "%v", due)
 		require.ErrorContains(b, err, "ten years")
+		if due.At.IsZero() {
+			require.ErrorContains(b, err, "invalid Delay")
+		}
 		require.Equal(b, before, b.dump())
 	}
+	b.delay(store.Delayed{ID: "the most", Due: store.Due{After: store.MaxDelay}})
 	b.delay(store.Delayed{ID: "just", Due: store.Due{At: time.UnixMilli(b.now()).Add(store.MaxDelay - time.Minute)}})
 }
 

@@ -29,9 +29,13 @@ local first, form = 6 + groups, tonumber(ARGV[5])
 local due, soonest, later, direct = {}, math.huge, {}, {}
 for i = first, #ARGV, 3 do
   local at = tonumber(string.sub(ARGV[i], 2)) or 0
+  local from = now
   -- a millisecond that has begun is rounded up, so that nothing comes early
-  if string.sub(ARGV[i], 1, 1) == '+' then at = t[1] * 1000 + math.ceil(t[2] / 1000) + at end
-  if at - now > tonumber(ARGV[4]) then return {-5, (i - first) / 3 + 1, now} end
+  if string.sub(ARGV[i], 1, 1) == '+' then
+    from = t[1] * 1000 + math.ceil(t[2] / 1000)
+    at = from + at
+  end
+  if at - from > tonumber(ARGV[4]) then return {-5, (i - first) / 3 + 1, now} end
   if at > now then
     due[i] = at
     soonest = math.min(soonest, at)
