@@ -59,7 +59,7 @@ func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (Delay
 	if err != nil {
 		return DelayedPage{}, doing(err)
 	}
-	pending, err := d.bus.store.Pending(ctx, &keys, q.Cursor, q.Limit)
+	pending, more, err := d.bus.store.Pending(ctx, &keys, q.Cursor, q.Limit)
 	if err != nil {
 		return DelayedPage{}, doing(err)
 	}
@@ -71,7 +71,7 @@ func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (Delay
 			page.Events[i].ID = wire.PeekID(entry, size)
 		}
 	}
-	if len(pending) > 0 {
+	if more && len(pending) > 0 {
 		page.Next = pending[len(pending)-1].Cursor()
 	}
 	return page, nil
@@ -79,8 +79,10 @@ func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (Delay
 
 // Cancel cancels a delayed event, in every group in which it still waits, and
 // returns these groups. What it returns was not handed out there and will not be.
-// ErrNotDelayed says that the event waits in no group (any more). Only events that
-// a bus has sent can be cancelled; where several bear the id, all of them are.
+// ErrNotDelayed says that the event waits in no group (any more). ErrUnavailable may
+// mean that the reply was lost, and says so: the event may have been cancelled. Only
+// events that a bus has sent can be cancelled; where several bear the id, all of them
+// are, up to about a thousand.
 func (d *Delayed) Cancel(ctx context.Context, topic, id string) (groups []string, err error) {
 	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("cancel event %q of topic %q", id, topic)) }
 	if err := errors.Join(name.Check("topic", topic), checkID(id)); err != nil {

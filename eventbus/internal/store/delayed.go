@@ -210,22 +210,37 @@ func (s *Store) Cancel(ctx context.Context, t *Topic, id string) (groups []strin
 	if len(t.Groups) == 0 {
 		return nil, nil
 	}
+	doing := fmt.Sprintf("cancel event %q of topic %q", id, t.Name)
 	var keys []string
 	for _, g := range t.Groups {
 		k := s.Keys(t, g)
 		keys = append(keys, k.Delayed, k.DelayIndex, k.DelayOrder)
 	}
-	reply, err := s.eval(ctx, "cancel", keys, delayKey(id)).Int64Slice()
-	if err != nil {
-		return nil, wrap(fmt.Sprintf("cancel event %q of topic %q", id, t.Name), err)
+	cancelled := make([]int64, len(t.Groups))
+	for more := true; more; {
+		reply, err := s.eval(ctx, "cancel", keys, delayKey(id), maxCancel).Int64Slice()
+		if err != nil {
+			maybe := mayHaveRun(err)
+			if err = wrap(doing, err); maybe {
+				err = errs.Doing(fmt.Errorf("no reply came, and it may have been cancelled: %w", errs.Cause(err)), doing)
+			}
+			return nil, err
+		}
+		more = reply[0] > 0
+		for i, n := range reply[1:] {
+			cancelled[i] += n
+		}
 	}
-	for i, n := range reply {
+	for i, n := range cancelled {
 		if n > 0 {
 			groups = append(groups, t.Groups[i].Name)
 		}
 	}
 	return groups, nil
 }
+
+// maxCancel bounds what one call cancels in each group, where many bear one id.
+const maxCancel = 100
 
 // Pending is one delayed event as it is listed.
 type Pending struct {
@@ -262,25 +277,25 @@ func (p *Pending) Cursor() string {
 
 // Pending lists up to most delayed events in the order in which they are due, from
 // a cursor on, "" for the start.
-func (s *Store) Pending(ctx context.Context, k *Keys, cursor string, most int) ([]Pending, error) {
+func (s *Store) Pending(ctx context.Context, k *Keys, cursor string, most int) (events []Pending, more bool, err error) {
 	score, text, ok := strings.Cut(cursor, "-")
 	head, err := hex.DecodeString(text)
 	_, notNumber := strconv.ParseFloat(score, 64)
 	if cursor != "" && (!ok || err != nil || notNumber != nil) {
-		return nil, errs.Invalid("cursor", cursor, "it is not one that a list has returned")
+		return nil, false, errs.Invalid("cursor", cursor, "it is not one that a list has returned")
 	}
 	reply, err := s.eval(ctx, "pending", []string{k.Delayed}, score, head, most, pendingHead).Slice()
 	if err != nil {
-		return nil, wrap(fmt.Sprintf("list delayed events of topic %q, group %q", k.Topic, k.Group), err)
+		return nil, false, wrap(fmt.Sprintf("list delayed events of topic %q, group %q", k.Topic, k.Group), err)
 	}
-	events := make([]Pending, 0, len(reply)/3)
-	for i := 0; i+2 < len(reply); i += 3 {
+	events = make([]Pending, 0, len(reply)/3)
+	for i := 1; i+2 < len(reply); i += 3 {
 		p := Pending{score: reply[i].(string), Size: int(reply[i+1].(int64)), Head: []byte(reply[i+2].(string))}
 		due, _ := strconv.ParseFloat(p.score, 64)
 		p.Due = dueTime(due)
 		events = append(events, p)
 	}
-	return events, nil
+	return events, reply[0].(int64) > 0, nil
 }
 
 // dueTime is the time of a score. Others may have written any.

@@ -302,6 +302,8 @@ func headsOfSeveral(b *bed) {
 func cancelling() []test {
 	return []test{
 		{name: "FindsOneAmongManyOfAMillisecond", run: cancelFindsOneAmongMany},
+		{name: "OfManyOfOneId", run: cancelOfManyOfOneId},
+		{name: "FindsAllOfABatchAtTheHead", run: cancelFindsAllOfABatchAtTheHead},
 		{name: "HeedsTheBordersOfRecords", run: cancelHeedsTheBordersOfRecords},
 		{name: "OfUnknownIdsChangesNothing", run: cancelOfUnknownIds},
 		{name: "AfterTheTransferIsTooLate", run: cancelAfterTheTransfer},
@@ -336,6 +338,43 @@ func cancelFindsOneAmongMany(b *bed) {
 	require.NotContains(b, ids, "500")
 	require.Contains(b, ids, "501")
 	require.Len(b, ids, n-8+4)
+}
+
+// Thousands may bear one id: each call stays bounded, and all are cancelled that the
+// index has room for.
+func cancelOfManyOfOneId(b *bed) {
+	same := make([]store.Delayed, 100)
+	for i := range same {
+		same[i] = store.Delayed{ID: "same", Due: store.Due{After: time.Hour}, Entry: []byte("x")}
+	}
+	b.delay(later("other", 2*time.Hour))
+	for range 9 {
+		b.delay(same...)
+	}
+	require.Equal(b, []string{group}, b.cancel("same"))
+	require.Len(b, b.zset(b.keys.Delayed), 1)
+	require.Len(b, b.hash(b.keys.DelayIndex), 1)
+	for range 12 {
+		b.delay(same...)
+	}
+	for _, slot := range b.hash(b.keys.DelayIndex) {
+		require.LessOrEqual(b, len(slot), 18*1000)
+	}
+	require.Equal(b, []string{group}, b.cancel("same"))
+	require.Len(b, b.zset(b.keys.Delayed), 1+200)
+}
+
+// A batch that comes before all others must not take its own records for those of
+// events that were moved out.
+func cancelFindsAllOfABatchAtTheHead(b *bed) {
+	b.delay(later("late", 10*time.Hour))
+	batch := make([]store.Delayed, 40)
+	for i := range batch {
+		batch[i] = store.Delayed{ID: "same", Due: store.Due{After: time.Duration(40-i) * time.Minute}, Entry: []byte("x")}
+	}
+	b.delay(batch...)
+	require.Equal(b, []string{group}, b.cancel("same"))
+	require.Len(b, b.zset(b.keys.Delayed), 1)
 }
 
 // The bytes that tell an event may stand across the borders of records, too.
@@ -377,10 +416,10 @@ func (b *bed) page(n int, between func()) (all []store.Pending) {
 	b.Helper()
 	cursor := ""
 	for {
-		page, err := b.store.Pending(b.Context(), &b.keys, cursor, n)
+		page, more, err := b.store.Pending(b.Context(), &b.keys, cursor, n)
 		require.NoError(b, err)
 		all = append(all, page...)
-		if len(page) == 0 {
+		if !more {
 			return all
 		}
 		cursor = page[len(page)-1].Cursor()
@@ -416,7 +455,7 @@ func pendingPages(b *bed) {
 		require.True(b, at.Equal(all[1].Due))
 	}
 	for _, cursor := range []string{"x", "1", "1-x", "-00", "1-0"} {
-		_, err := b.store.Pending(b.Context(), &b.keys, cursor, 1)
+		_, _, err := b.store.Pending(b.Context(), &b.keys, cursor, 1)
 		require.ErrorIs(b, err, errs.InvalidArgument, cursor)
 	}
 }

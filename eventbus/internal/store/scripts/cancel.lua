@@ -1,7 +1,8 @@
 -- Cancels the delayed events of one id in every group in which they are pending.
 -- KEYS for each group: delayed set, index, order list
 -- ARGV 1 key of the event (8 bytes)
--- Returns for each group how many were cancelled.
+--      2 most records to look at in each group
+-- Returns 1 where there are more, else 0, then for each group how many were cancelled.
 -- include numbers
 -- include index
 -- include rank
@@ -12,28 +13,38 @@ for g = 1, #KEYS, 3 do
   redis.call('HLEN', KEYS[g + 1])
   redis.call('LLEN', KEYS[g + 2])
 end
-local out = {}
-for g = 1, #KEYS, 3 do
-  local cancelled = 0
-  local slot = redis.call('HGET', KEYS[g + 1], field)
-  local at = slot and record(slot, KEY, key)
-  while at do
-    local order = string.sub(slot, at + ORDER - 1, at + ORDER + 4)
-    local due = string.format('%.0f', number(string.sub(slot, at + DUE - 1, at + RECORD - 1)))
-    slot = without(slot, at)
-    for form = 8, 7, -1 do
-      local head = string.char(form) .. string.sub(order, 9 - form) .. field
-      local place = rank(KEYS[g], due, head)
-      local member = redis.call('ZRANGE', KEYS[g], place, place, 'WITHSCORES')
-      if member[1] and string.sub(member[1], 1, #head) == head and tonumber(member[2]) == tonumber(due) then
-        redis.call('ZREM', KEYS[g], member[1])
-        cancelled = cancelled + 1
-        break
-      end
+
+-- Removes the event that a record tells, if it is pending.
+local function cancel(set, one)
+  local due = string.format('%.0f', number(string.sub(one, DUE)))
+  for form = 8, 7, -1 do
+    local head = char(form) .. string.sub(one, 15 - form, 12) .. field -- the counter, of 6 or 5 bytes
+    local place = rank(set, due, head)
+    local member = redis.call('ZRANGE', set, place, place, 'WITHSCORES')
+    if member[1] and string.sub(member[1], 1, #head) == head and tonumber(member[2]) == tonumber(due) then
+      redis.call('ZREMRANGEBYRANK', set, place, place)
+      return 1
     end
-    store(KEYS[g + 1], field, slot)
-    at = record(slot, KEY, key)
   end
+  return 0
+end
+
+local out = {0}
+for g = 1, #KEYS, 3 do
+  local slot = redis.call('HGET', KEYS[g + 1], field) or ''
+  local kept, looks, cancelled = {}, 0, 0
+  for at = 1, #slot, RECORD do
+    local one = string.sub(slot, at, at + RECORD - 1)
+    if string.sub(one, 1, 6) ~= key then
+      kept[#kept + 1] = one
+    elseif looks == tonumber(ARGV[2]) then
+      kept[#kept + 1], out[1] = one, 1
+    else
+      looks = looks + 1
+      cancelled = cancelled + cancel(KEYS[g], one)
+    end
+  end
+  if looks > 0 then store(KEYS[g + 1], field, table.concat(kept)) end
   if cancelled > 0 then
     tidy(KEYS[g + 2], KEYS[g], 100)
     if redis.call('ZCARD', KEYS[g]) == 0 then redis.call('UNLINK', KEYS[g + 1]) end

@@ -59,62 +59,57 @@ for g = 2, #KEYS, 6 do
   heads[g] = tonumber(redis.call('ZRANGE', KEYS[g + 3], 0, 0, 'WITHSCORES')[2]) or math.huge
 end
 
-local function slotOf(i) return string.sub(ARGV[i + 1], 1, 2) end
-if #later > 0 then
-  -- A user may be refused any of the commands, and what was done before stays done:
-  -- so they are tried first where they change nothing.
-  local field = slotOf(later[1])
-  for g = 2, #KEYS, 6 do
-    redis.call('ZADD', KEYS[g + 3], 'XX', 'GT', '-inf', '')
-    redis.call('HSET', KEYS[g + 4], field, redis.call('HGET', KEYS[g + 4], field) or '')
-    if ARGV[3] == '1' then
-      redis.call('RPUSH', KEYS[g + 5], '')
-      redis.call('RPOP', KEYS[g + 5])
-    end
-  end
-end
-local order = 0
-if #later > 0 then order = redis.call('HINCRBY', KEYS[1], 'delayed', #later) - #later end
-
-local function memberOf(i, n)
-  return char(form) .. string.sub(six(n), 9 - form) .. slotOf(i) .. length(#ARGV[i + 2]) .. ARGV[i + 2]
+local order, members, fields = 0, {}, {}
+local function member(e, number)
+  local i = later[e]
+  return char(form) .. string.sub(six(number), 9 - form) .. fields[e] .. length(#ARGV[i + 2]) .. ARGV[i + 2]
 end
 
 -- Puts the delayed events from one to another into the group whose keys begin at g.
 local function put(g, from, to)
-  local set, index, numbers, members, scored, fields, slots = KEYS[g + 3], KEYS[g + 4], {}, {}, {}, {}, {}
+  local set, index, scored, slots = KEYS[g + 3], KEYS[g + 4], {}, {}
+  local there = redis.call('ZMSCORE', set, unpack(members, from, to))
+  local known = redis.call('HMGET', index, unpack(fields, from, to))
   for e = from, to do
-    local i = later[e]
-    numbers[#numbers + 1] = order + e
-    members[#members + 1] = memberOf(i, order + e)
-    fields[#fields + 1] = slotOf(i)
-  end
-  -- where the counter was lost: a member that is there already would only be given
-  -- another time
-  local there = redis.call('ZMSCORE', set, unpack(members))
-  local known = redis.call('HMGET', index, unpack(fields))
-  for e = 1, #members do
-    local i = later[from + e - 1]
-    while there[e] do
-      numbers[e] = redis.call('HINCRBY', KEYS[1], 'delayed', 1)
-      members[e] = memberOf(i, numbers[e])
-      there[e] = redis.call('ZSCORE', set, members[e])
+    local i, field, m, n = later[e], fields[e], members[e], order + e
+    local taken = there[e - from + 1]
+    while taken do -- the counter was lost: that member would only be given another time
+      n = redis.call('HINCRBY', KEYS[1], 'delayed', 1)
+      m = member(e, n)
+      taken = redis.call('ZSCORE', set, m)
+      if ARGV[3] == '1' then redis.call('RPUSH', KEYS[g + 5], m) end
     end
-    scored[2 * e - 1], scored[2 * e] = due[i], members[e]
-    local slot = slots[fields[e]] or known[e] or ''
-    if #slot > 0 and #slot % (16 * RECORD) == 0 then slot = shed(slot, heads[g]) end
-    slots[fields[e]] = slot .. string.sub(ARGV[i + 1], 3, 8) .. six(numbers[e]) .. six(due[i])
+    scored[#scored + 1], scored[#scored + 2] = due[i], m
+    local slot = slots[field] or known[e - from + 1] or ''
+    if #slot > 0 and #slot % (16 * RECORD) == 0 then slot = shed(slot, math.min(heads[g], soonest)) end
+    if #slot < MOST * RECORD then slot = slot .. string.sub(ARGV[i + 1], 3, 8) .. six(n) .. six(due[i]) end
+    slots[field] = slot
   end
   redis.call('ZADD', set, unpack(scored))
   local indexed = {}
   for field, slot in pairs(slots) do
-    indexed[#indexed + 1] = field
-    indexed[#indexed + 1] = slot
+    indexed[#indexed + 1], indexed[#indexed + 2] = field, slot
   end
   redis.call('HSET', index, unpack(indexed))
-  if ARGV[3] == '1' then redis.call('RPUSH', KEYS[g + 5], unpack(members)) end
 end
 
+if #later > 0 then
+  for e, i in ipairs(later) do fields[e] = string.sub(ARGV[i + 1], 1, 2) end
+  -- A user may be refused any of the commands, and what was done before stays done:
+  -- so they are tried first where they change nothing, or nothing that matters.
+  for g = 2, #KEYS, 6 do
+    redis.call('ZMSCORE', KEYS[g + 3], '')
+    redis.call('ZADD', KEYS[g + 3], 'XX', 'GT', '-inf', '')
+    redis.call('HSET', KEYS[g + 4], fields[1], redis.call('HMGET', KEYS[g + 4], fields[1])[1] or '')
+  end
+  order = redis.call('HINCRBY', KEYS[1], 'delayed', #later) - #later
+  for e = 1, #later do members[e] = member(e, order + e) end
+  for g = 2, #KEYS, 6 do
+    if ARGV[3] == '1' then
+      for e = 1, #later, 200 do redis.call('RPUSH', KEYS[g + 5], unpack(members, e, math.min(e + 199, #later))) end
+    end
+  end
+end
 local out = {1, 0, 0}
 for g = 2, #KEYS, 6 do
   if soonest < heads[g] then

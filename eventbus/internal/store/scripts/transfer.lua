@@ -32,16 +32,19 @@ local function payload(m)
   end
 end
 
--- Rids the next slots of the index of what was moved out. It goes slot by slot, and
--- not event by event, which would cost more than all the rest.
+-- Rids the next slots of the index of what was moved out: so many, or as many as
+-- have 64 KiB. It goes slot by slot, and not event by event, which would cost more
+-- than all the rest.
 local function forget(slots, head)
-  local next = redis.call('HINCRBY', KEYS[1], 'shed', slots) - slots
-  for from = next, next + slots - 1, 100 do
+  local next, seen, bytes = tonumber(redis.call('HGET', KEYS[1], 'shed') or 0), 0, 0
+  while seen < slots and bytes < 65536 do
     local fields, kept, gone = {}, {}, {}
-    for i = from, math.min(from + 99, next + slots - 1) do fields[#fields + 1] = string.sub(six(i), 5) end
+    for i = next + seen, next + math.min(seen + 20, slots) - 1 do fields[#fields + 1] = string.sub(six(i), 5) end
+    seen = seen + #fields
     local found = redis.call('HMGET', KEYS[5], unpack(fields))
     for i = 1, #fields do
       local slot = found[i] and shed(found[i], head)
+      if slot then bytes = bytes + #found[i] end
       if slot == '' then
         gone[#gone + 1] = fields[i]
       elseif slot and #slot < #found[i] then
@@ -51,6 +54,7 @@ local function forget(slots, head)
     if #kept > 0 then redis.call('HSET', KEYS[5], unpack(kept)) end
     if #gone > 0 then redis.call('HDEL', KEYS[5], unpack(gone)) end
   end
+  redis.call('HINCRBY', KEYS[1], 'shed', seen)
 end
 
 local moved, aside, room, step = 0, 0, tonumber(ARGV[3]), 4
@@ -77,7 +81,7 @@ while left > 0 and room > 0 do
     size = size + #members[i]
   end
   if #bad > 0 then
-    redis.call('RPUSH', KEYS[7], unpack(bad))
+    redis.call(ARGV[4], KEYS[7], unpack(bad))
     for i = #places, 1, -1 do redis.call('ZREMRANGEBYRANK', KEYS[4], places[i], places[i]) end
   end
   if #entries > 0 then
@@ -85,7 +89,7 @@ while left > 0 and room > 0 do
     redis.call('ZREMRANGEBYRANK', KEYS[4], 0, #entries - 1)
   end
   moved, aside, left, room = moved + #entries, aside + #bad, left - n, room - size
-  step = math.max(1, math.min(100, 4 * step, math.floor(262144 * n / (size + 1))))
+  step = math.max(1, math.min(32, 4 * step, math.floor(262144 * n / (size + 1))))
 end
 
 if moved > 0 and ARGV[5] == '1' and redis.call('LLEN', KEYS[3]) == 0 then redis.call('LPUSH', KEYS[3], '1') end
