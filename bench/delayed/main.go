@@ -61,8 +61,10 @@ func (b *bench) run(ctx context.Context, only []string) error {
 	b.address = redisServer.Address
 	b.rdb = redis.NewClient(&redis.Options{Addr: b.address})
 	defer b.rdb.Close() //nolint:errcheck // the process ends
-	if err := b.rdb.ConfigSet(ctx, "slowlog-log-slower-than", "1000").Err(); err != nil {
-		return err
+	for name, value := range map[string]string{"slowlog-log-slower-than": "1000", "slowlog-max-len": "1000000"} {
+		if err := b.rdb.ConfigSet(ctx, name, value).Err(); err != nil {
+			return err
+		}
 	}
 	for _, part := range []struct {
 		name string

@@ -12,23 +12,30 @@ import (
 	"github.com/seed4933/eventbus/eventbus"
 )
 
+// slowest is how many events a second are sent at least.
+const slowest = 8_000
+
 // transfer measures how fast the bus moves events that have become due while
 // nobody took them. The topic's only handler is busy, so that nothing but the moves
 // goes on.
 func (b *bench) transfer(ctx context.Context) error {
-	if err := b.fillBackground(ctx); err != nil {
+	if err := b.rdb.FlushAll(ctx).Err(); err != nil { // of the server started here
 		return err
 	}
 	sender, err := newBus(b.rdb, 1)
 	if err != nil {
 		return err
 	}
-	defer sender.Close() //nolint:errcheck // it only administers
-	// Half of an epoch is long ago: all are due, in the order in which they were.
-	set := "redisson_delay_queue_timeout:eventbus:{" + background + "}:queue:default"
-	if err := b.rdb.ZUnionStore(ctx, set, &redis.ZStore{Keys: []string{set}, Weights: []float64{0.5}}).Err(); err != nil {
+	defer sender.Close() //nolint:errcheck // it only sends
+	// Sent without consumers, so that all are due, and none is moved, at the start.
+	from := time.Now().Add(time.Duration(b.pending) * time.Second / slowest)
+	if err := fill(ctx, sender, background, b.pending, b.size, from, time.Second); err != nil {
 		return err
 	}
+	if time.Now().After(from) {
+		return errors.New("sending took longer than the time that was left for it")
+	}
+	time.Sleep(time.Until(from.Add(1100 * time.Millisecond)))
 	if _, err := sender.Send(ctx, background, payload(b.size)); err != nil {
 		return err
 	}

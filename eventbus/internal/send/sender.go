@@ -17,8 +17,9 @@ import (
 )
 
 const (
-	// maxShared bounds the events, maxSharedBytes the bytes, of a shared call. A
-	// single send may be larger than the latter.
+	// maxShared bounds the events, maxSharedBytes the bytes, of a shared call; of
+	// delayed events, which cost Redis more in each group, it is divided by the number
+	// of groups. A single send may be larger.
 	maxShared      = 500
 	maxSharedBytes = 1 << 20
 	// patience is how long a send waits for the calls before its own where these are
@@ -176,9 +177,12 @@ func (l *lane) take() []*unit {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var batch []*unit
-	events, size, n := 0, 0, 0
+	events, size, n, most := 0, 0, 0, maxShared
+	if l.topic != nil && len(l.waiting) > 0 && l.waiting[0].due != nil {
+		most /= max(1, len(l.topic.Groups))
+	}
 	for _, u := range l.waiting {
-		if len(batch) > 0 && (events+len(u.events) > maxShared || size+u.size > maxSharedBytes || (u.due == nil) != (batch[0].due == nil)) {
+		if len(batch) > 0 && (events+len(u.events) > most || size+u.size > maxSharedBytes || (u.due == nil) != (batch[0].due == nil)) {
 			break
 		}
 		n++
