@@ -29,7 +29,7 @@ type Stats struct {
 	// Unreadable is how many delayed events were set aside: see Delayed.Unreadable.
 	Unreadable int64
 	// Totals since the group was made. A rate is the difference of two readings.
-	Sent      int64 // events put into the queue by Send
+	Sent      int64 // events that Send took, delayed ones included
 	Done      int64 // events that all their handlers have handled
 	Failed    int64 // attempts that failed
 	PutOff    int64 // shares of events that were put off without an attempt

@@ -66,9 +66,10 @@ type TopicConfig struct {
 	Groups []GroupConfig
 	// RedissonOrderList also writes the list in which Redisson keeps delayed events in
 	// the order of sending. It is needed only where Java calls size, readAll, contains
-	// or remove of an RDelayedQueue, and holds what is delayed from then on. It costs
-	// the memory of the events once more. Java must not mind that what was delivered
-	// counts as long as something sent before it is delayed.
+	// or remove of an RDelayedQueue, and holds what is delayed from then on. It holds
+	// all that was sent since the oldest event that is still delayed, also what was
+	// delivered meanwhile: Java must not mind that, and one event that is delayed for
+	// long keeps all that come after it in Redis's memory.
 	RedissonOrderList bool
 	// RedissonOldClients writes delayed events so that Redisson before 3.21.1 reads
 	// them, too. Later ones read either.

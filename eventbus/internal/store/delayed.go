@@ -36,7 +36,7 @@ import (
 //   - A member is moved out, by the bus or by Java: its record stays, and finds
 //     nothing. Records of what was due before the head go slot by slot, some with
 //     every move, or when their slot grows, and all of them when nothing is delayed
-//     any more. So about 130 000 more than are pending may stand there, or 2.5 MB.
+//     any more. So up to a million more than are pending may stand there, or 20 MB.
 //   - A member is none of Redisson's: it is moved to a list of its own, in the same
 //     call as the others, which it does not stop.
 //   - The counter is lost: a member that is there already gets the next number.
