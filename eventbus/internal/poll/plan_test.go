@@ -412,3 +412,30 @@ func TestSetAsideIsLoggedOnce(t *testing.T) {
 	settle(&order{err: broken})
 	require.Equal(t, 2, lines)
 }
+
+// What one round has asked for is kept for it: the next round, which may be under
+// way beside it, claims no more than what is left of the room, of the pool and of
+// the topic.
+func TestRoundsUnderWayKeepTheirRoom(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := newStub("a"), newStub("b")
+		a.room = rapid.IntRange(1, 60).Draw(t, "room of a")
+		b.room = rapid.IntRange(1, 60).Draw(t, "room of b")
+		p := newPlanner(a, b)
+		p.free = rapid.IntRange(1, 100).Draw(t, "free")
+		sum, of := 0, map[string]int{}
+		for range maxRounds {
+			orders, _ := p.plan()
+			for _, o := range orders {
+				sum += o.most
+				of[o.st.Keys.Topic] += o.most
+				p.reserve(o.st, o.most)
+			}
+			require.LessOrEqual(t, sum, p.free, "more than the pool has room for")
+			require.LessOrEqual(t, of["a"], a.room, "more than the topic has room for")
+			require.LessOrEqual(t, of["b"], b.room, "more than the topic has room for")
+		}
+		require.Equal(t, min(p.free, a.room+b.room), sum, "room is left")
+	})
+}

@@ -359,3 +359,27 @@ func TestQuietTopicIsHeardBesideABusyOne(t *testing.T) {
 	}
 	require.Less(t, before, many/2, "it was heard when the other topic had nearly run out")
 }
+
+// A changed setting wakes a poller that blocks, so that it listens on what is new
+// at once, and not after the block has ended. Nothing here sweeps.
+func TestChangedSettingWakesABlockedPoller(t *testing.T) {
+	t.Parallel()
+	b, stubs := setup(t, store.AtLeastOnce, "old", "new")
+	b.Serve([]*Topic{stubs[0].Topic})
+	b.run()
+	blocked := func() bool {
+		clients, err := b.rdb.ClientList(t.Context()).Result()
+		return err == nil && strings.Contains(clients, "cmd=blpop")
+	}
+	require.Eventually(t, blocked, time.Minute, time.Millisecond)
+	b.Serve([]*Topic{stubs[0].Topic, stubs[1].Topic})
+	require.Eventually(t, func() bool { // it has looked, and found nothing
+		b.planner.mu.Lock()
+		defer b.planner.mu.Unlock()
+		return !b.byKey[stubs[1].Keys.Bell].ready
+	}, time.Minute, time.Millisecond)
+	began := time.Now()
+	b.send("new", "event")
+	require.Equal(t, "new event", b.next())
+	require.Less(t, time.Since(began), blockTimeout/3)
+}
