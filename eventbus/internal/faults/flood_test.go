@@ -29,11 +29,11 @@ const (
 
 // A server that refuses for long, with events waiting, in flight, failing and
 // due for a retry, so that every loop of the bus wants something of it: few
-// commands a second reach it, few lines reach the log, and all goes on by itself
-// once it serves again.
+// commands a second reach it, few lines reach the log, health is red, and all goes
+// on by itself once it serves again.
 func TestRefusalMakesNoFlood(t *testing.T) {
 	t.Parallel()
-	for _, r := range []refusal{misconf(), readOnly(), wrongPassword(), noBlocking(), full(), outOfMemory(), loading()} {
+	for _, r := range []refusal{misconf(), readOnly(), wrongPassword(), noPassword(), noBlocking(), full(), outOfMemory(), loading()} {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			w := setup(t, r.options)
@@ -49,7 +49,13 @@ func TestRefusalMakesNoFlood(t *testing.T) {
 			before := count(t)
 			close(b.gate)
 			over := time.After(refusalLasts)
+			if !r.works {
+				require.Eventually(t, func() bool { return c.Health(context.Background()) != nil }, redWithin, tick, "health stays green")
+			}
 			<-over
+			if !r.works {
+				require.ErrorIs(t, c.Health(t.Context()), eventbus.ErrUnavailable)
+			}
 			sent := count(t) - before
 			lines := log.lines(slog.LevelInfo)
 			t.Logf("%d commands and %d lines in %v", sent, len(lines), refusalLasts)
