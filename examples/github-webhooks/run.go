@@ -32,6 +32,13 @@ func digest(b []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// What the release of the examples that run.sh fetches holds: fewer would show less
+// than this program says.
+const (
+	wantPayloads = 329
+	wantNames    = 58
+)
+
 // load reads the payloads without changing a byte of them.
 func load(path string) (payloads []payload, topics []string, err error) {
 	text, err := os.ReadFile(path)
@@ -51,6 +58,9 @@ func load(path string) (payloads []payload, topics []string, err error) {
 		for _, example := range entry.Examples {
 			payloads = append(payloads, payload{topic: topic, bytes: example})
 		}
+	}
+	if len(payloads) != wantPayloads || len(topics) != wantNames {
+		return nil, nil, fmt.Errorf("read the payloads from %s: it has %d of %d names, and %d of %d are right", path, len(payloads), len(topics), wantPayloads, wantNames)
 	}
 	return payloads, topics, nil
 }
