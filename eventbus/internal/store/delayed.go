@@ -278,7 +278,8 @@ func (p *Pending) Cursor() string {
 // Pending lists up to most delayed events in the order in which they are due, from
 // a cursor on, "" for the start.
 func (s *Store) Pending(ctx context.Context, k *Keys, cursor string, most int) (events []Pending, more bool, err error) {
-	score, text, ok := strings.Cut(cursor, "-")
+	at := max(0, strings.LastIndexByte(cursor, '-')) // the score may have one too
+	score, text, ok := cursor[:at], strings.TrimPrefix(cursor[at:], "-"), at > 0
 	head, err := hex.DecodeString(text)
 	_, notNumber := strconv.ParseFloat(score, 64)
 	if cursor != "" && (!ok || err != nil || notNumber != nil) {

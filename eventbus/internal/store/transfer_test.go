@@ -436,11 +436,13 @@ func pendingPages(b *bed) {
 	}
 	b.put(math.Inf(1), "never")
 	b.put(math.Inf(-1), "ever")
-	for _, p := range b.page(100, func() {}) {
+	b.put(-1, "-1")
+	b.put(1e-7, "1e-7")
+	for _, p := range b.page(1, func() {}) {
 		_, err := json.Marshal(p.Due)
 		require.NoError(b, err, "%q", p.Head)
 	}
-	require.NoError(b, b.rdb.ZRem(b.Context(), b.keys.Delayed, "never", "ever").Err())
+	require.NoError(b, b.rdb.ZRem(b.Context(), b.keys.Delayed, "never", "ever", "-1", "1e-7").Err())
 	b.put(1.5, "junk")
 	for _, n := range []int{1, 7, 40, 1000} {
 		all := b.page(n, func() {})
