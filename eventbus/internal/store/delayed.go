@@ -253,6 +253,7 @@ type Pending struct {
 const (
 	pendingHead = 2048
 	cursorHead  = 17 // bytes of a member by which the next page finds its place
+	cursorWhole = "w"
 )
 
 // Entry returns the first bytes of what the member holds, and the length of the
@@ -270,8 +271,12 @@ func (p *Pending) Entry() (head []byte, size int) {
 	return p.Head, p.Size
 }
 
-// Cursor is where the page after this event begins.
+// Cursor is where the page after this event begins: behind all of its score that begin
+// as it does, or, with a mark, behind a member that is given whole.
 func (p *Pending) Cursor() string {
+	if p.Size < cursorHead {
+		return p.score + "-" + hex.EncodeToString(p.Head) + cursorWhole
+	}
 	return p.score + "-" + hex.EncodeToString(p.Head[:min(cursorHead, len(p.Head))])
 }
 
@@ -280,12 +285,16 @@ func (p *Pending) Cursor() string {
 func (s *Store) Pending(ctx context.Context, k *Keys, cursor string, most int) (events []Pending, more bool, err error) {
 	at := max(0, strings.LastIndexByte(cursor, '-')) // the score may have one too
 	score, text, ok := cursor[:at], strings.TrimPrefix(cursor[at:], "-"), at > 0
+	text, whole := strings.CutSuffix(text, cursorWhole)
 	head, err := hex.DecodeString(text)
 	_, notNumber := strconv.ParseFloat(score, 64)
 	if cursor != "" && (!ok || err != nil || notNumber != nil) {
 		return nil, false, errs.Invalid("cursor", cursor, "it is not one that a list has returned")
 	}
-	reply, err := s.eval(ctx, "pending", []string{k.Delayed}, score, head, most, pendingHead).Slice()
+	if whole {
+		head = append(head, 0) // what follows it immediately
+	}
+	reply, err := s.eval(ctx, "pending", []string{k.Delayed}, score, head, most, pendingHead, flag(!whole)).Slice()
 	if err != nil {
 		return nil, false, wrap(fmt.Sprintf("list delayed events of topic %q, group %q", k.Topic, k.Group), err)
 	}

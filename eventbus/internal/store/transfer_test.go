@@ -29,6 +29,7 @@ func transferring() []test {
 		{name: "KeepsUpTheOrderList", run: transferKeepsUpTheOrderList},
 		{name: "DropsWhatOthersLeftBehind", run: transferDropsLeftovers},
 		{name: "ForgetsWhatJavaMoved", run: transferForgetsWhatJavaMoved},
+		{name: "KeepsWhatBearsTheSameNumber", run: transferKeepsWhatBearsTheSameNumber},
 		{name: "Heads", run: headsOfSeveral},
 	}
 }
@@ -272,6 +273,22 @@ func transferForgetsWhatJavaMoved(b *bed) {
 	require.Empty(b, b.zset(b.keys.Delayed))
 }
 
+// The counter is lost, or the topic made anew beside a queue of the user's, whose
+// delayed events stay: numbers are given again.
+func transferKeepsWhatBearsTheSameNumber(b *bed) {
+	soon := store.Delayed{ID: "same", Due: store.Due{After: 10 * time.Millisecond}, Entry: []byte("soon")}
+	far := store.Delayed{ID: "same", Due: store.Due{After: time.Hour}, Entry: []byte("far")}
+	for _, events := range [][]store.Delayed{{soon, far}, {far, soon}} {
+		for _, e := range events {
+			b.delay(e)
+			require.NoError(b, b.rdb.HDel(b.Context(), b.keys.Config, "delayed").Err())
+		}
+		require.Eventually(b, func() bool { return b.transfer().Moved == 1 }, 10*time.Second, time.Millisecond)
+		require.Equal(b, []string{group}, b.cancel("same"), "the one that is pending")
+		require.Empty(b, b.zset(b.keys.Delayed))
+	}
+}
+
 func headsOfSeveral(b *bed) {
 	var all []*store.Keys
 	topic := func(name string, prepare func()) {
@@ -443,6 +460,16 @@ func pendingPages(b *bed) {
 		require.NoError(b, err, "%q", p.Head)
 	}
 	require.NoError(b, b.rdb.ZRem(b.Context(), b.keys.Delayed, "never", "ever", "-1", "1e-7").Err())
+	short := []string{"", "a", "ab", "ab\x00", "ab\x00c", "b"}
+	b.put(1, short...)
+	var heads []string
+	for _, p := range b.page(1, func() {})[:len(short)] {
+		heads = append(heads, string(p.Head))
+	}
+	require.Equal(b, short, heads, "one begins as the other")
+	for _, m := range short {
+		require.NoError(b, b.rdb.ZRem(b.Context(), b.keys.Delayed, m).Err())
+	}
 	b.put(1.5, "junk")
 	for _, n := range []int{1, 7, 40, 1000} {
 		all := b.page(n, func() {})
