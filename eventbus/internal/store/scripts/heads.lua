@@ -6,14 +6,16 @@
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local out = {}
+-- mostly nothing is delayed anywhere, which one call tells
+local any = redis.pcall('EXISTS', unpack(KEYS)) ~= 0
 for i = 1, #KEYS, 3 do
-  local head = redis.pcall('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES')
+  local head = any and redis.pcall('ZRANGE', KEYS[i], 0, 0, 'WITHSCORES') or {}
   local wait = -1
   if head.err then
     wait = -2
   elseif head[2] then
     wait = math.max(0, math.min((tonumber(head[2]) or math.huge) * 1000 - now, 1e15))
-  elseif redis.call('EXISTS', KEYS[i + 1], KEYS[i + 2]) > 0 then
+  elseif any and redis.call('EXISTS', KEYS[i + 1], KEYS[i + 2]) > 0 then
     wait = 0
   end
   out[#out + 1] = wait
