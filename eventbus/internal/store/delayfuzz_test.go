@@ -53,13 +53,13 @@ func FuzzMember(f *testing.F) {
 		}
 		require.NoError(t, rdb.ZAdd(ctx, keys.Delayed, redis.Z{Score: 1, Member: before}, redis.Z{Score: 2, Member: behind}, redis.Z{Score: score, Member: string(bytes)}).Err())
 
-		listed, err := s.Pending(ctx, &keys, "", 100)
+		listed, _, err := s.Pending(ctx, &keys, "", 100)
 		require.NoError(t, err)
 		for i := range listed {
 			head, size := listed[i].Entry()
 			_ = wire.PeekID(head, size)
 			require.LessOrEqual(t, len(head), size)
-			next, err := s.Pending(ctx, &keys, listed[i].Cursor(), 100)
+			next, _, err := s.Pending(ctx, &keys, listed[i].Cursor(), 100)
 			require.NoError(t, err)
 			require.Len(t, next, len(listed)-i-1)
 		}
