@@ -59,7 +59,7 @@ func (b *bench) run(ctx context.Context, only []string) error {
 	}
 	defer redisServer.Stop()
 	b.address = redisServer.Address
-	b.rdb = redis.NewClient(&redis.Options{Addr: b.address})
+	b.rdb = redis.NewClient(&redis.Options{Addr: b.address, ReadTimeout: time.Minute})
 	defer b.rdb.Close() //nolint:errcheck // the process ends
 	for name, value := range map[string]string{"slowlog-log-slower-than": "1000", "slowlog-max-len": "1000000"} {
 		if err := b.rdb.ConfigSet(ctx, name, value).Err(); err != nil {

@@ -91,7 +91,7 @@ func (b *bench) redisson(ctx context.Context) error {
 			if _, err := b.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for j := range 1000 {
 					member := redissonMember(body)
-					score := float64(1)
+					score := float64(i + j) // equal delays: due in the order of offering
 					switch order {
 					case "random":
 						score = rand.Float64() * 1e9
