@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -74,6 +75,8 @@ func Open(rdb redis.UniversalClient, namespace string) (*Store, error) {
 		s.block = func() redis.UniversalClient { return redis.NewClient(&o) }
 	case *redis.ClusterClient:
 		o := *c.Options()
+		// Each client appends the nodes that it finds; none must do so in the others'.
+		o.Addrs = slices.Clip(o.Addrs)
 		o.MaxRetries = -1
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout = callTimeout, longestCall, longestCall
 		o.ContextTimeoutEnabled = true

@@ -2,10 +2,12 @@ package store_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
@@ -52,4 +54,23 @@ func TestHaltEndsCallsAtOnce(t *testing.T) {
 	require.ErrorIs(t, s.Ping(t.Context()), errs.Unavailable, "a halt lasts until it is over")
 	resume()
 	require.Eventually(t, func() bool { return s.Ping(context.Background()) == nil }, 10*time.Second, time.Millisecond)
+}
+
+// Clients of a Cluster append the nodes that they find to the addresses that they
+// were given. What was given to several of them, the caller's and the store's, is
+// not written to.
+func TestClusterClientsDoNotShareTheirAddresses(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.StartClusterNodes(t, 3)
+	spacious := make([]string, 1, 16)
+	spacious[0] = nodes[0].Addr()
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: spacious})
+	t.Cleanup(func() { require.NoError(t, rdb.Close()) })
+	s, err := store.Open(rdb, "ns")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	for i := range 20 { // on all nodes
+		require.NoError(t, s.CreateTopic(t.Context(), &store.Topic{Name: fmt.Sprint("t", i)}))
+	}
+	require.Equal(t, make([]string, cap(spacious)-1), spacious[1:cap(spacious)])
 }
