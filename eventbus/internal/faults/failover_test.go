@@ -172,3 +172,49 @@ func (b *tally) without(kept []string) (lost []string) {
 	}
 	return lost
 }
+
+// A replica of a Cluster takes its master's place as an administrator asks for it:
+// the old master redirects at once, and nothing that was acknowledged is lost, nor
+// does anything run twice.
+func TestClusterFailoverLosesNothing(t *testing.T) {
+	t.Parallel()
+	nodes := redistest.StartClusterNodes(t, 3)
+	var addrs []string
+	for _, n := range nodes {
+		addrs = append(addrs, n.Addr())
+	}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs})
+	t.Cleanup(func() { assert.NoError(t, rdb.Close()) })
+	at, err := rdb.MasterForKey(t.Context(), "eventbus:{"+topic+"}:config")
+	require.NoError(t, err)
+	var master *redistest.Server
+	for _, n := range nodes {
+		if n.Addr() == at.Options().Addr {
+			master = n
+		}
+	}
+	replica := redistest.Replicate(t, master, nodes)
+
+	w := &world{t: t, server: master, ledger: newLedger(), ready: map[*eventbus.Bus]chan struct{}{}}
+	ready := make(chan struct{})
+	bus, err := eventbus.New(rdb, eventbus.Config{AutoCreateTopics: true, Logger: newJournal().logger(), OnReady: func() { close(ready) }})
+	require.NoError(t, err)
+	t.Cleanup(func() { assert.NoError(t, bus.Close()) })
+	bus.Handle(topic, handler, w.ledger.handle(0))
+	w.ready[bus], w.sender = ready, bus
+	c := w.run(bus)
+	p := w.producer()
+	p.await(t, 100)
+	require.NoError(t, replica.Admin().ClusterFailover(t.Context()).Err())
+	require.Eventually(t, func() bool {
+		role, err := replica.Admin().Do(context.Background(), "role").Slice()
+		return err == nil && role[0] == "master"
+	}, patience, tick)
+	p.await(t, 100)
+	p.stop()
+	w.ledger.awaitAll(t, p.acknowledged(), patience)
+	w.awaitEmpty(patience)
+	w.ledger.requireOnce(t, p.acknowledged())
+	require.Eventually(t, func() bool { return c.Health(context.Background()) == nil }, patience, tick)
+	c.stop(patience)
+}

@@ -109,3 +109,51 @@ func hasLines(text string, want []string) bool {
 	}
 	return true
 }
+
+// Replicate makes a new node of the cluster the replica of the master, and returns
+// it once it is in step and every one of the nodes knows it. It ends with the test.
+func Replicate(t testing.TB, master *Server, nodes []*Server) *Server {
+	t.Helper()
+	replica := Start(t, Options{Cluster: true, Extra: []string{"repl-diskless-sync-delay 0"}})
+	ctx, cancel := context.WithTimeout(context.Background(), clusterTimeout)
+	defer cancel()
+	id, err := master.admin.ClusterMyID(ctx).Result()
+	if err == nil {
+		err = master.admin.ConfigSet(ctx, "repl-diskless-sync-delay", "0").Err()
+	}
+	if err == nil {
+		err = replica.admin.ClusterMeet(ctx, localhost, strconv.Itoa(master.claim.port)).Err()
+	}
+	if err != nil {
+		t.Fatalf("redistest: make %s known to the cluster: %v", replica.Addr(), err)
+	}
+	await := func(what string, done func() bool) {
+		t.Helper()
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for !done() {
+			select {
+			case <-ctx.Done():
+				t.Fatalf("redistest: wait until %s: %v", what, ctx.Err())
+			case <-tick.C:
+			}
+		}
+	}
+	await("the new node knows its master", func() bool { return replica.admin.ClusterReplicate(ctx, id).Err() == nil })
+	await("the replica is in step", func() bool {
+		info, err := replica.admin.Info(ctx, "replication").Result()
+		return err == nil && strings.Contains(info, "master_link_status:up")
+	})
+	for _, node := range nodes {
+		await("every node knows the replica", func() bool {
+			known, err := node.admin.ClusterNodes(ctx).Result()
+			for line := range strings.Lines(known) {
+				if err == nil && strings.Contains(line, replica.Addr()+"@") && strings.Contains(line, "slave "+id) {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	return replica
+}
