@@ -23,10 +23,10 @@ func TestMassesOfOneMillisecond(t *testing.T) {
 	const n, sent = 100_000, 5000
 	w := setup(t, redistest.Options{})
 	log := &journal{}
-	w.consume(w.server.Options(), eventbus.Config{Concurrency: 64, Logger: log.logger()})
-	due := w.now().Add(10 * time.Second).Truncate(time.Millisecond)
-	ids := append(w.offer(due, n-sent), w.at(due, sent)...)
+	due := w.now().Add(8 * time.Second).Truncate(time.Millisecond)
+	ids := append(w.at(due, sent), w.offer(due, n-sent)...)
 	require.EqualValues(t, n, w.stats().Delayed, "the machine is too slow for this test")
+	w.consume(w.server.Options(), eventbus.Config{Concurrency: 64, Logger: log.logger()})
 	w.awaitAll(t, ids, patience)
 	w.awaitIdle()
 	w.requireOnce(t, ids)

@@ -118,7 +118,7 @@ func TestLostRepliesSendNoHalves(t *testing.T) {
 	var mu sync.Mutex
 	var acknowledged []string
 	failed := 0
-	for range rounds {
+	for round := range rounds {
 		var sends sync.WaitGroup
 		stop := make(chan struct{})
 		for range 8 {
@@ -144,7 +144,11 @@ func TestLostRepliesSendNoHalves(t *testing.T) {
 				}
 			})
 		}
-		until(t, time.Now().Add(50*time.Millisecond))
+		require.Eventually(t, func() bool {
+			mu.Lock()
+			defer mu.Unlock()
+			return len(acknowledged) > 10*(round+1)
+		}, patience, time.Millisecond)
 		proxy.DropReplies(true)
 		until(t, time.Now().Add(time.Duration(rand.IntN(20))*time.Millisecond))
 		close(stop)

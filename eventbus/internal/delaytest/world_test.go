@@ -24,7 +24,7 @@ const (
 	patience = 60 * time.Second
 	tick     = 5 * time.Millisecond
 	// slack is what a busy machine adds to a wait.
-	slack = 3 * time.Second
+	slack = 4 * time.Second
 	sweep = delay.SweepEvery
 )
 

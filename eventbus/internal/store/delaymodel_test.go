@@ -321,7 +321,7 @@ func (m *delayModel) next(g *delaySide, next time.Duration, before, after time.T
 func (m *delayModel) javaMoves(t *rapid.T) {
 	g := m.group(t)
 	now := strconv.FormatInt(m.now().UnixMilli(), 10)
-	members, err := m.rdb.ZRangeByScore(t.Context(), g.keys.Delayed, &redis.ZRangeBy{Min: "0", Max: now, Count: 100}).Result()
+	members, err := m.rdb.ZRangeArgs(t.Context(), redis.ZRangeArgs{Key: g.keys.Delayed, Start: "0", Stop: now, ByScore: true, Count: 100}).Result()
 	require.NoError(t, err)
 	for _, member := range members {
 		d := g.pending[member]
