@@ -129,12 +129,12 @@ func (d *Delayed) Unreadable(ctx context.Context, topic string, most int) (Unrea
 	if err := errors.Join(bad...); err != nil {
 		return UnreadableEvents{}, doing(err)
 	}
-	_, keys, err := d.keys(ctx, topic)
+	t, keys, err := d.keys(ctx, topic)
 	if err != nil {
 		return UnreadableEvents{}, doing(err)
 	}
 	u := UnreadableEvents{List: keys.Unreadable}
-	u.Total, u.Members, err = d.bus.store.Unreadable(ctx, &keys, most)
+	u.Total, u.Members, err = d.bus.store.Unreadable(ctx, &keys, t.Delivery, most)
 	return u, doing(err)
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -315,14 +316,22 @@ func dueTime(score float64) time.Time {
 
 // Unreadable returns how many members were set aside that are none of Redisson's,
 // and the first of them, up to most.
-func (s *Store) Unreadable(ctx context.Context, k *Keys, most int) (total int64, members [][]byte, err error) {
+func (s *Store) Unreadable(ctx context.Context, k *Keys, delivery Delivery, most int) (total int64, members [][]byte, err error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	doing := fmt.Sprintf("list unreadable delayed events of topic %q, group %q", k.Topic, k.Group)
 	if total, err = s.rdb.LLen(ctx, k.Unreadable).Result(); err != nil || total == 0 {
 		return 0, nil, wrap(doing, err)
 	}
-	texts, err := s.rdb.LRange(ctx, k.Unreadable, 0, int64(most)-1).Result()
+	// They stand as due events do in a queue; see Transfer.
+	from, to := int64(0), int64(most)-1
+	if delivery == AtLeastOnce {
+		from, to = -int64(most), -1
+	}
+	texts, err := s.rdb.LRange(ctx, k.Unreadable, from, to).Result()
+	if delivery == AtLeastOnce {
+		slices.Reverse(texts)
+	}
 	for _, text := range texts {
 		members = append(members, []byte(text))
 	}

@@ -88,7 +88,7 @@ func FuzzMember(f *testing.F) {
 		require.NoError(t, err)
 		require.ElementsMatch(t, queue, all)
 		if aside > 0 {
-			_, members, err := s.Unreadable(ctx, &keys, 10)
+			_, members, err := s.Unreadable(ctx, &keys, store.AtLeastOnce, 10)
 			require.NoError(t, err)
 			require.Equal(t, [][]byte{bytes}, members)
 		}

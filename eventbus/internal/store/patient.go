@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"net"
 	"syscall"
 	"time"
@@ -35,7 +36,10 @@ func (p *patient) Close() error {
 	if p.ended != nil {
 		p.ended()
 	}
-	return p.Conn.Close()
+	if err := p.Conn.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return err
+	}
+	return nil // also where it was closed before, with all others
 }
 
 // SetReadDeadline sets the deadline up to which nothing may come.

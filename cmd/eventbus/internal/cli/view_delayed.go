@@ -33,12 +33,13 @@ func viewDelayed(topic, group string, e eventbus.DelayedEvent, now time.Time) de
 	return v
 }
 
-// lastYear is the last that RFC 3339 can write, and JSON with it.
+// lastYear is the last that RFC 3339 can write, and JSON with it. What is due then, or
+// after that, is never due.
 const lastYear = 9999
 
 // dueTime is a due time for JSON: nil where there is none, or never.
 func dueTime(t time.Time) *time.Time {
-	if t.Year() > lastYear {
+	if t.Year() >= lastYear {
 		return nil
 	}
 	return show.Moment(t)
@@ -49,7 +50,7 @@ func until(t, now time.Time) string {
 	switch left := t.Sub(now); {
 	case t.IsZero():
 		return "-"
-	case t.Year() > lastYear:
+	case t.Year() >= lastYear:
 		return "never"
 	case left < 0:
 		return "overdue " + show.Duration(-left)

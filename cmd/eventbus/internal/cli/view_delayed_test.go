@@ -26,7 +26,8 @@ func TestViewDelayed(t *testing.T) {
 		{now.Add(-5 * time.Millisecond), "overdue 5ms", -5},
 		{time.UnixMilli(0), "overdue 491628h", -now.UnixMilli()},
 		{now.Add(eventbus.MaxDelay), "87600h", 315_360_000_000},
-		{time.Date(9999, 12, 31, 23, 59, 59, 999e6, time.UTC), "over 2562047h", 253402300799999 - now.UnixMilli()},
+		{time.Date(9998, 12, 31, 23, 59, 59, 0, time.UTC), "over 2562047h", 253370764799000 - now.UnixMilli()},
+		{time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC), "never", "null"},
 		{time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC), "never", "null"},
 		{time.UnixMilli(1e17), "never", "null"},
 	} {
