@@ -82,6 +82,9 @@ func TestConsumerFollowsAPlannedFailover(t *testing.T) {
 	_, err := w.sender.Send(t.Context(), topic, 1, eventbus.WithID("before"))
 	require.NoError(t, err)
 	w.ledger.awaitAll(t, []string{"before"}, patience)
+	require.Eventually(t, func() bool { // replication lags, and what is not there yet would be lost
+		return s.Nodes[1].Admin().Exists(t.Context(), "eventbus:{"+topic+"}:config").Val() == 1
+	}, patience, tick)
 	s.Failover()
 	const within = 4 * time.Second // the old master is demoted after 8
 	direct := w.bus(s.Nodes[1].Addr(), eventbus.Config{})
