@@ -103,7 +103,7 @@ if not head then
   return {moved, -1, aside}
 end
 if listed then tidy(KEYS[6], KEYS[4], 2 * (moved + aside) + 10) end
-if indexed and moved > 0 then forget(math.ceil(moved / 8), tonumber(head) or math.huge) end
+if indexed and moved > 0 then forget(math.ceil(moved / 16), tonumber(head) or math.huge) end
 -- a score beyond all times may be there: whoever has written it, it is never due
 local wait = (tonumber(head) or math.huge) * 1000 - (t[1] * 1000000 + t[2])
 return {moved, math.max(0, math.min(wait, 1e15)), aside}
