@@ -15,15 +15,15 @@ import (
 	"github.com/seed4933/eventbus/eventbus/internal/store"
 )
 
-// stub is a topic that a test moves by hand.
-type stub struct {
+// handMoved is a topic that a test moves by hand.
+type handMoved struct {
 	*Topic
 	room    int
 	blocked time.Duration // 0: not
 }
 
-func newStub(name string) *stub {
-	s := &stub{room: 1 << 20}
+func newHandMoved(name string) *handMoved {
+	s := &handMoved{room: 1 << 20}
 	s.Topic = &Topic{
 		Keys:    &store.Keys{Topic: name, Bell: "bell:" + name, Queue: "queue:" + name, Returns: "queue:" + name},
 		Room:    func() int { return s.room },
@@ -40,7 +40,7 @@ type planner struct {
 	idle bool
 }
 
-func newPlanner(stubs ...*stub) *planner {
+func newPlanner(stubs ...*handMoved) *planner {
 	p := &planner{free: 64}
 	quiet := slog.New(slog.DiscardHandler)
 	p.Poller = New(Config{
@@ -71,9 +71,9 @@ func (p *Poller) settle(o *order, alone bool) {
 func TestPlanIsFairAndBounded(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var stubs []*stub
+		var stubs []*handMoved
 		for i := range rapid.IntRange(1, 12).Draw(t, "topics") {
-			s := newStub(fmt.Sprint("t", i))
+			s := newHandMoved(fmt.Sprint("t", i))
 			s.room = rapid.SampledFrom([]int{0, 1, 5, 1 << 20}).Draw(t, "room")
 			s.AtMostOnce = rapid.Bool().Draw(t, "at most once")
 			if rapid.IntRange(0, 4).Draw(t, "blocked") == 0 {
@@ -119,7 +119,7 @@ func TestPlanIsFairAndBounded(t *testing.T) {
 // One topic alone gets all the room there is; several share it.
 func TestPlanSharesTheRoom(t *testing.T) {
 	t.Parallel()
-	a, b := newStub("a"), newStub("b")
+	a, b := newHandMoved("a"), newHandMoved("b")
 	p := newPlanner(a)
 	orders, _ := p.plan()
 	require.Len(t, orders, 1)
@@ -141,7 +141,7 @@ func TestPlanSharesTheRoom(t *testing.T) {
 // that; but not for a topic that may not run anything itself.
 func TestSuspectsRunAlone(t *testing.T) {
 	t.Parallel()
-	a, b := newStub("a"), newStub("b")
+	a, b := newHandMoved("a"), newHandMoved("b")
 	p := newPlanner(a, b)
 	st := p.byKey["bell:a"]
 	settle := func(suspects, alone bool) {
@@ -188,7 +188,7 @@ func TestSuspectsRunAlone(t *testing.T) {
 func TestSuspectDoesNotWaitForEver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newStub("a"), newStub("b")
+		a, b := newHandMoved("a"), newHandMoved("b")
 		p := newPlanner(a, b)
 		p.afterAccept(p.byKey["bell:a"], true, false)
 		<-time.After(soloPatience - time.Millisecond)
@@ -214,7 +214,7 @@ func TestSuspectDoesNotWaitForEver(t *testing.T) {
 func TestEventsThatFlowAreGathered(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := newStub("a")
+		a := newHandMoved("a")
 		p := newPlanner(a)
 		st := p.byKey["bell:a"]
 		claim := func(brings int) {
@@ -255,9 +255,9 @@ func TestEventsThatFlowAreGathered(t *testing.T) {
 func TestTopicsTakeTurns(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		var stubs []*stub
+		var stubs []*handMoved
 		for i := range rapid.IntRange(2, 9).Draw(t, "topics") {
-			stubs = append(stubs, newStub(fmt.Sprint("t", i)))
+			stubs = append(stubs, newHandMoved(fmt.Sprint("t", i)))
 		}
 		p := newPlanner(stubs...)
 		p.free = 1
@@ -291,7 +291,7 @@ func TestTopicsTakeTurns(t *testing.T) {
 // A full pool waits for a slot, whatever an earlier look had to wait for.
 func TestFullPoolDoesNotSpin(t *testing.T) {
 	t.Parallel()
-	a := newStub("a")
+	a := newHandMoved("a")
 	p := newPlanner(a)
 	p.byKey["bell:a"].after = time.Now().Add(time.Hour)
 	require.Positive(t, p.launch())
@@ -306,7 +306,7 @@ func TestFullPoolDoesNotSpin(t *testing.T) {
 // reply must not hide it: the token is gone.
 func TestWhatIsHeardBesideAClaimCounts(t *testing.T) {
 	t.Parallel()
-	a := newStub("a")
+	a := newHandMoved("a")
 	p := newPlanner(a)
 	st := p.byKey["bell:a"]
 	for _, heardMeanwhile := range []bool{true, false} {
@@ -324,7 +324,7 @@ func TestWhatIsHeardBesideAClaimCounts(t *testing.T) {
 // alone too.
 func TestSuspectThatWasPoppedRunsAlone(t *testing.T) {
 	t.Parallel()
-	a, b := newStub("a"), newStub("b")
+	a, b := newHandMoved("a"), newHandMoved("b")
 	a.AtMostOnce = true
 	a.Accept = func(b Batch, alone bool) bool {
 		require.Equal(t, []string{""}, b.Receipts())
@@ -342,7 +342,7 @@ func TestSuspectThatWasPoppedRunsAlone(t *testing.T) {
 // or set aside.
 func TestWantedKeys(t *testing.T) {
 	t.Parallel()
-	quiet, ready, popped, full, blocked, aside, shared := newStub("quiet"), newStub("ready"), newStub("popped"), newStub("full"), newStub("blocked"), newStub("aside"), newStub("shared")
+	quiet, ready, popped, full, blocked, aside, shared := newHandMoved("quiet"), newHandMoved("ready"), newHandMoved("popped"), newHandMoved("full"), newHandMoved("blocked"), newHandMoved("aside"), newHandMoved("shared")
 	popped.AtMostOnce, full.AtMostOnce, shared.AtMostOnce = true, true, true
 	full.room = 0
 	blocked.blocked = 3 * time.Second
@@ -388,7 +388,7 @@ func TestACallCoversWhatItAsksFor(t *testing.T) {
 // all is well.
 func TestSetAsideIsLoggedOnce(t *testing.T) {
 	t.Parallel()
-	a := newStub("a")
+	a := newHandMoved("a")
 	lines := 0
 	p := newPlanner(a)
 	p.cfg.Log = slog.New(countHandler{&lines})
@@ -419,7 +419,7 @@ func TestSetAsideIsLoggedOnce(t *testing.T) {
 func TestRoundsUnderWayKeepTheirRoom(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := newStub("a"), newStub("b")
+		a, b := newHandMoved("a"), newHandMoved("b")
 		a.room = rapid.IntRange(1, 60).Draw(t, "room of a")
 		b.room = rapid.IntRange(1, 60).Draw(t, "room of b")
 		p := newPlanner(a, b)

@@ -46,20 +46,20 @@ type bed struct {
 	batch []Batch
 }
 
-func setup(t *testing.T, delivery store.Delivery, names ...string) (*bed, []*stub) {
+func setup(t *testing.T, delivery store.Delivery, names ...string) (*bed, []*handMoved) {
 	t.Helper()
 	rdb := redistest.Start(t, redistest.Options{}).Client(t)
 	s, err := store.Open(rdb, "ns")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	b := &bed{T: t, rdb: rdb, store: s, got: make(chan string, 10_000)}
-	var stubs []*stub
+	var stubs []*handMoved
 	for _, name := range names {
 		require.NoError(t, s.CreateTopic(t.Context(), &store.Topic{
 			Name: name, Enabled: true, Delivery: delivery, Wire: store.WireCloudEvents, Groups: []store.Group{{Name: "g"}},
 		}))
 		k := s.Keys(b.topic(name), store.Group{Name: "g"})
-		st := newStub(name)
+		st := newHandMoved(name)
 		st.Keys, st.AtMostOnce = &k, delivery == store.AtMostOnce
 		st.Accept = func(batch Batch, _ bool) bool {
 			b.mu.Lock()
