@@ -139,10 +139,11 @@ func ofConnection(err error) bool {
 		eventbus.ErrClosed, eventbus.ErrRunning)
 }
 
-// dialling tells that nobody answered at all.
+// dialling tells that nobody answered at all. A dial that ran out of time does not
+// tell it: what it lacked may have gone to an earlier one, which was answered.
 func dialling(err error) bool {
 	var network *net.OpError
-	return errors.As(err, &network) && network.Op == "dial"
+	return errors.As(err, &network) && network.Op == "dial" && !network.Timeout()
 }
 
 func isAny(err error, targets ...error) bool {
