@@ -15,10 +15,17 @@ import (
 // Delayed administers the events that wait for their time. They lie where
 // Redisson's RDelayedQueue keeps them, so that Java services share them: what
 // these have offered is listed, too.
-type Delayed struct{ bus *Bus }
+type Delayed struct {
+	bus   *Bus
+	group string
+}
 
 // Delayed returns the administration of delayed events.
-func (b *Bus) Delayed() *Delayed { return &Delayed{bus: b} }
+func (b *Bus) Delayed() *Delayed { return &Delayed{bus: b, group: b.cfg.Group} }
+
+// InGroup returns the administration of another group's delayed events. Cancel
+// cancels in all groups, whichever it is called on.
+func (d *Delayed) InGroup(group string) *Delayed { return &Delayed{bus: d.bus, group: group} }
 
 // DelayedEvent is one event that waits for its time.
 type DelayedEvent struct {
@@ -48,7 +55,9 @@ type DelayedPage struct {
 // List returns a page of the topic's delayed events in the bus's group. How many
 // there are, and when the next is due, Stats tells.
 func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (DelayedPage, error) {
-	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("list delayed events of topic %q", topic)) }
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("list delayed events of topic %q, group %q", topic, d.group))
+	}
 	fallback(&q.Limit, defaultPage)
 	var bad []error
 	within(&bad, "Limit", q.Limit, 1, maxPage)
@@ -122,7 +131,7 @@ type UnreadableEvents struct {
 // group, and the first most members, up to 1000.
 func (d *Delayed) Unreadable(ctx context.Context, topic string, most int) (UnreadableEvents, error) {
 	doing := func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("list unreadable delayed events of topic %q", topic))
+		return errs.Doing(err, fmt.Sprintf("list unreadable delayed events of topic %q, group %q", topic, d.group))
 	}
 	var bad []error
 	within(&bad, "most", most, 1, maxPage)
@@ -149,9 +158,9 @@ func (d *Delayed) keys(ctx context.Context, topic string) (*store.Topic, store.K
 	if err != nil {
 		return nil, store.Keys{}, err
 	}
-	g, ok := t.Group(d.bus.cfg.Group)
-	if !ok {
-		return nil, store.Keys{}, fmt.Errorf("%w: %q", errs.GroupNotFound, d.bus.cfg.Group)
+	g, err := groupOf(t, d.group)
+	if err != nil {
+		return nil, store.Keys{}, err
 	}
 	return t, d.bus.store.Keys(t, g), nil
 }

@@ -92,14 +92,23 @@ type FailureFilter struct {
 	All bool
 	// State picks dead or retrying failures. Defaults to Dead.
 	State FailureState
+	// Progress is called after each step of a Replay or Discard, with the number
+	// that was moved so far.
+	Progress func(moved int64)
 }
 
 // Failures administers the failures of the bus's group: what handlers could not
 // do, some of it to be tried again, the rest dead.
-type Failures struct{ bus *Bus }
+type Failures struct {
+	bus   *Bus
+	group string
+}
 
 // Failures returns the administration of failures.
-func (b *Bus) Failures() *Failures { return &Failures{bus: b} }
+func (b *Bus) Failures() *Failures { return &Failures{bus: b, group: b.cfg.Group} }
+
+// InGroup returns the administration of another group's failures.
+func (f *Failures) InGroup(group string) *Failures { return &Failures{bus: f.bus, group: group} }
 
 // FailureQuery asks for one page of failures.
 type FailureQuery struct {
@@ -132,7 +141,7 @@ const (
 // doing says of an error what was being done with a topic's failures.
 func (f *Failures) doing(what, topic string) func(err error) error {
 	return func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("%s topic %q, group %q", what, topic, f.bus.cfg.Group))
+		return errs.Doing(err, fmt.Sprintf("%s topic %q, group %q", what, topic, f.group))
 	}
 }
 
@@ -190,7 +199,7 @@ func (f *Failures) Get(ctx context.Context, topic, id string) (Failure, error) {
 	failure := f.failure(k, records[0])
 	e := wire.Decode(records[0].Entry, newID)
 	failure.Event = f.bus.event(topic, e.Handler, &e)
-	failure.Event.Attempt = failure.Attempts
+	failure.Event.Group, failure.Event.Attempt = f.group, failure.Attempts
 	return failure, nil
 }
 
@@ -270,10 +279,17 @@ func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureF
 	if err != nil {
 		return 0, doing(err)
 	}
+	step := func(ids []string) error {
+		n, err := act(ctx, k, ids)
+		total += n
+		if filter.Progress != nil {
+			filter.Progress(total)
+		}
+		return err
+	}
 	if len(filter.IDs) > 0 {
 		for ids := filter.IDs; len(ids) > 0; ids = ids[min(batchSize, len(ids)):] {
-			n, err := act(ctx, k, ids[:min(batchSize, len(ids))])
-			if total += n; err != nil {
+			if err := step(ids[:min(batchSize, len(ids))]); err != nil {
 				return total, doing(err)
 			}
 		}
@@ -313,8 +329,7 @@ func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureF
 		if len(ids) == 0 {
 			continue
 		}
-		n, err := act(ctx, k, ids)
-		if total += n; err != nil {
+		if err := step(ids); err != nil {
 			return total, doing(err)
 		}
 	}
@@ -366,13 +381,9 @@ func (f *Failures) keys(ctx context.Context, topic string) (*store.Keys, *store.
 	if err != nil {
 		return nil, nil, err
 	}
-	g, ok := t.Group(f.bus.cfg.Group)
-	if !ok {
-		names := make([]string, len(t.Groups))
-		for i := range t.Groups {
-			names[i] = t.Groups[i].Name
-		}
-		return nil, nil, fmt.Errorf("%w; the topic has: %s", errs.GroupNotFound, orNone(names))
+	g, err := groupOf(t, f.group)
+	if err != nil {
+		return nil, nil, err
 	}
 	k := f.bus.store.Keys(t, g)
 	return &k, t, nil

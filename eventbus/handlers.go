@@ -19,10 +19,16 @@ import (
 // Handlers administers the settings of the handlers of the bus's group, in all
 // processes that run them. What is set here goes before what the code says, is
 // kept in Redis, and reaches running processes within a second.
-type Handlers struct{ bus *Bus }
+type Handlers struct {
+	bus   *Bus
+	group string
+}
 
 // Handlers returns the administration of handlers.
-func (b *Bus) Handlers() *Handlers { return &Handlers{bus: b} }
+func (b *Bus) Handlers() *Handlers { return &Handlers{bus: b, group: b.cfg.Group} }
+
+// InGroup returns the administration of another group's handlers.
+func (h *Handlers) InGroup(group string) *Handlers { return &Handlers{bus: h.bus, group: group} }
 
 // HandlerInfo is a handler as the running processes know it.
 type HandlerInfo struct {
@@ -71,25 +77,27 @@ type HandlerUpdate struct {
 // somewhere, and those for which settings are stored.
 func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error) {
 	doing := func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("list handlers of topic %q, group %q", topic, h.bus.cfg.Group))
+		return errs.Doing(err, fmt.Sprintf("list handlers of topic %q, group %q", topic, h.group))
 	}
 	t, err := h.bus.Topics().read(ctx, topic)
 	if err != nil {
+		return nil, doing(err)
+	}
+	if _, err := groupOf(t, h.group); err != nil {
 		return nil, doing(err)
 	}
 	consumers, err := h.bus.Consumers(ctx)
 	if err != nil {
 		return nil, doing(err)
 	}
-	group := h.bus.cfg.Group
 	found := map[string]*HandlerInfo{}
 	info := func(id string) *HandlerInfo {
 		if found[id] == nil {
-			found[id] = &HandlerInfo{Topic: topic, Group: group, ID: id}
+			found[id] = &HandlerInfo{Topic: topic, Group: h.group, ID: id}
 		}
 		return found[id]
 	}
-	for id, text := range t.Handlers[group] {
+	for id, text := range t.Handlers[h.group] {
 		o, err := settings.ParseOverride(text)
 		if err != nil {
 			return nil, doing(err)
@@ -98,7 +106,7 @@ func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error
 	}
 	slices.SortFunc(consumers, func(a, b Consumer) int { return a.Started.Compare(b.Started) })
 	for _, c := range consumers {
-		if c.Group != group || c.Expired {
+		if c.Group != h.group || c.Expired {
 			continue
 		}
 		for _, r := range c.Handlers[topic] {
@@ -141,7 +149,7 @@ func (h *Handlers) Get(ctx context.Context, topic, id string) (HandlerInfo, erro
 // doing says of an error what was being done to a handler.
 func (h *Handlers) doing(verb, topic, id string) func(err error) error {
 	return func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("%s handler %q of topic %q, group %q", verb, id, topic, h.bus.cfg.Group))
+		return errs.Doing(err, fmt.Sprintf("%s handler %q of topic %q, group %q", verb, id, topic, h.group))
 	}
 }
 
@@ -168,7 +176,7 @@ func (h *Handlers) update(ctx context.Context, verb, topic, id string, u Handler
 		if err != nil {
 			return 0, doing(err)
 		}
-		before, err := settings.ParseOverride(t.Handlers[h.bus.cfg.Group][id])
+		before, err := settings.ParseOverride(t.Handlers[h.group][id])
 		if err != nil {
 			return 0, doing(err)
 		}
@@ -176,7 +184,7 @@ func (h *Handlers) update(ctx context.Context, verb, topic, id string, u Handler
 		if demanded == 0 {
 			demanded = t.Revision // what is merged with must still stand there
 		}
-		revision, err = h.bus.store.SetHandler(ctx, topic, h.bus.cfg.Group, id, before.Merge(u.override()).String(), demanded)
+		revision, err = h.bus.store.SetHandler(ctx, topic, h.group, id, before.Merge(u.override()).String(), demanded)
 		if err == nil {
 			return revision, nil
 		}
@@ -212,7 +220,7 @@ func (h *Handlers) Reset(ctx context.Context, topic, id string) error {
 	if err := h.bus.ready(ctx); err != nil {
 		return doing(err)
 	}
-	_, err := h.bus.store.SetHandler(ctx, topic, h.bus.cfg.Group, id, "", 0)
+	_, err := h.bus.store.SetHandler(ctx, topic, h.group, id, "", 0)
 	return doing(err)
 }
 

@@ -183,6 +183,18 @@ func (t *Topics) read(ctx context.Context, topic string) (*store.Topic, error) {
 	return s, doing(err)
 }
 
+// groupOf finds a group in a topic: ErrGroupNotFound names those that there are.
+func groupOf(t *store.Topic, group string) (store.Group, error) {
+	if g, ok := t.Group(group); ok {
+		return g, nil
+	}
+	names := make([]string, len(t.Groups))
+	for i := range t.Groups {
+		names[i] = t.Groups[i].Name
+	}
+	return store.Group{}, fmt.Errorf("%w; the topic has: %s", errs.GroupNotFound, orNone(names))
+}
+
 // List returns the names of all topics, sorted, also of one whose deletion was
 // begun and not completed.
 func (t *Topics) List(ctx context.Context) ([]string, error) {

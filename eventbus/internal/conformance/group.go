@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -15,6 +16,7 @@ func groups() []test {
 		{"FailuresAreItsOwn", failuresAreAGroupsOwn},
 		{"IsAddedOnce", groupIsAddedOnce},
 		{"WaitsWhileNobodyRunsIt", groupWaitsWhileNobodyRunsIt},
+		{"IsAdministeredFromAnother", groupIsAdministeredFromAnother},
 	}
 }
 
@@ -89,4 +91,63 @@ func groupWaitsWhileNobodyRunsIt(e *env) {
 	p = e.handle(b, "h", nil)
 	e.start(b)
 	require.Equal(e, sent, ids(p.take(3)))
+}
+
+func groupIsAdministeredFromAnother(e *env) {
+	e.create(eventbus.TopicConfig{Groups: []eventbus.GroupConfig{{Name: "default"}, {Name: "other"}}})
+	b := e.newBus(eventbus.Config{Group: "other"})
+	e.handle(b, "h", func(context.Context, *eventbus.Event) error { return eventbus.Reject(errOnPurpose) })
+	e.start(b)
+	sent := e.send(1, 2, 3)
+	failures := e.bus.Failures().InGroup("other")
+	e.eventually("three are dead in the other group", func() bool {
+		n, err := failures.Count(e.Context(), e.topic)
+		require.NoError(e, err)
+		return n.Dead == 3
+	})
+	require.Zero(e, e.count())
+	page, err := failures.List(e.Context(), e.topic, eventbus.FailureQuery{})
+	require.NoError(e, err)
+	require.Len(e, page.Failures, 3)
+	one, err := failures.Get(e.Context(), e.topic, page.Failures[0].ID)
+	require.NoError(e, err)
+	require.Equal(e, "other", one.Group)
+	require.Equal(e, "other", one.Event.Group)
+	require.Contains(e, sent, one.EventID)
+	var told []int64
+	n, err := failures.Discard(e.Context(), e.topic, eventbus.FailureFilter{All: true, Progress: func(n int64) { told = append(told, n) }})
+	require.NoError(e, err)
+	require.EqualValues(e, 3, n)
+	require.Equal(e, []int64{3}, told)
+
+	handlers := e.bus.Handlers().InGroup("other")
+	timeout := 7 * time.Second
+	_, err = handlers.Update(e.Context(), e.topic, "h", eventbus.HandlerUpdate{Timeout: &timeout})
+	require.NoError(e, err)
+	require.NoError(e, handlers.Disable(e.Context(), e.topic, "h"))
+	e.eventually("the other group's handler follows", func() bool {
+		got, err := handlers.Get(e.Context(), e.topic, "h")
+		require.NoError(e, err)
+		return got.Settings.Timeout == timeout && !got.Settings.Enabled
+	})
+	require.NoError(e, handlers.Reset(e.Context(), e.topic, "h"))
+	own, err := e.bus.Handlers().List(e.Context(), e.topic)
+	require.NoError(e, err)
+	require.Empty(e, own)
+
+	id := e.later("x", time.Hour)
+	delayed, err := e.bus.Delayed().InGroup("other").List(e.Context(), e.topic, eventbus.DelayedQuery{})
+	require.NoError(e, err)
+	require.Len(e, delayed.Events, 1)
+	require.Equal(e, id, delayed.Events[0].ID)
+
+	for what, err := range map[string]error{
+		"failures": second(e.bus.Failures().InGroup("none").Count(e.Context(), e.topic)),
+		"handlers": second(e.bus.Handlers().InGroup("none").List(e.Context(), e.topic)),
+		"update":   second(e.bus.Handlers().InGroup("a|b").Update(e.Context(), e.topic, "h", eventbus.HandlerUpdate{Timeout: &timeout})),
+		"reset":    e.bus.Handlers().InGroup("").Reset(e.Context(), e.topic, "h"),
+		"delayed":  second(e.bus.Delayed().InGroup("none").List(e.Context(), e.topic, eventbus.DelayedQuery{})),
+	} {
+		require.ErrorIs(e, err, eventbus.ErrGroupNotFound, what)
+	}
 }
