@@ -1,0 +1,139 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// API is what operators do with a bus. Service does it on Redis itself, Client
+// through the Thrift port of a server; both return the same answers and the
+// same errors, those of package eventbus.
+//
+// A group of "" is the group of the service's bus. Lists come in pages.
+type API interface {
+	// Ping returns nil when Redis can be used.
+	Ping(ctx context.Context) error
+
+	// ListTopics returns topics by name, ErrInvalidArgument for a wrong page.
+	ListTopics(ctx context.Context, page Page) (TopicPage, error)
+	GetTopic(ctx context.Context, topic string) (eventbus.Topic, error)
+	CreateTopic(ctx context.Context, topic string, cfg eventbus.TopicConfig) error
+	// UpdateTopic returns the topic's new revision.
+	UpdateTopic(ctx context.Context, topic string, u eventbus.TopicUpdate) (revision int64, err error)
+	DeleteTopic(ctx context.Context, topic string) error
+	EnableTopic(ctx context.Context, topic string) error
+	DisableTopic(ctx context.Context, topic string) error
+	AddGroup(ctx context.Context, topic string, g eventbus.GroupConfig) error
+	RemoveGroup(ctx context.Context, topic, group string) error
+
+	// ListHandlers returns the handlers of a topic in a group by id.
+	ListHandlers(ctx context.Context, topic, group string, page Page) (HandlerPage, error)
+	GetHandler(ctx context.Context, topic, group, id string) (eventbus.HandlerInfo, error)
+	// UpdateHandler returns the topic's new revision.
+	UpdateHandler(ctx context.Context, topic, group, id string, u eventbus.HandlerUpdate) (revision int64, err error)
+	EnableHandler(ctx context.Context, topic, group, id string) error
+	DisableHandler(ctx context.Context, topic, group, id string) error
+	ResetHandler(ctx context.Context, topic, group, id string) error
+
+	ListFailures(ctx context.Context, topic, group string, q eventbus.FailureQuery) (eventbus.FailurePage, error)
+	GetFailure(ctx context.Context, topic, group, id string) (eventbus.Failure, error)
+	CountFailures(ctx context.Context, topic, group string) (eventbus.FailureCount, error)
+	// ReplayFailures begins a replay, and returns the job that does it, which goes
+	// on when ctx ends; a short one has ended by then. The filter's Progress is not
+	// used.
+	ReplayFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error)
+	// DiscardFailures begins to discard failures as ReplayFailures does to replay.
+	DiscardFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error)
+	// GetJob returns a job as it is: ErrJobNotFound.
+	GetJob(ctx context.Context, id string) (Job, error)
+	// CancelJob ends a job before its next step; what it has moved stays moved.
+	CancelJob(ctx context.Context, id string) (Job, error)
+
+	ListDelayed(ctx context.Context, topic, group string, q eventbus.DelayedQuery) (eventbus.DelayedPage, error)
+	// CancelDelayed returns the groups in which the event was still waiting.
+	CancelDelayed(ctx context.Context, topic, id string) (groups []string, err error)
+	ListUnreadable(ctx context.Context, topic, group string, most int) (eventbus.UnreadableEvents, error)
+
+	// Stats returns the figures of a topic's groups, by name.
+	Stats(ctx context.Context, topic string) ([]eventbus.Stats, error)
+	// ListConsumers returns the processes that run handlers, by id.
+	ListConsumers(ctx context.Context, page Page) (ConsumerPage, error)
+
+	// SendBatch sends up to eventbus.MaxBatch events, all or none of them.
+	SendBatch(ctx context.Context, topic string, messages []eventbus.Message) (ids []string, err error)
+}
+
+// Limits of pages.
+const (
+	DefaultPage = 100
+	MaxPage     = 1000
+)
+
+// Page says which part of a list is asked for.
+type Page struct {
+	// Limit is the greatest length. Defaults to DefaultPage, at most MaxPage.
+	Limit int
+	// Cursor is the Next of the page before; "" for the first.
+	Cursor string
+}
+
+// TopicPage is a page of topics.
+type TopicPage struct {
+	Topics []eventbus.Topic
+	Next   string // the cursor of the next page; "" when this is the last
+}
+
+// HandlerPage is a page of handlers.
+type HandlerPage struct {
+	Handlers []eventbus.HandlerInfo
+	Next     string // the cursor of the next page; "" when this is the last
+}
+
+// ConsumerPage is a page of consumers.
+type ConsumerPage struct {
+	Consumers []eventbus.Consumer
+	Next      string // the cursor of the next page; "" when this is the last
+}
+
+// JobKind says what a job does with failures.
+type JobKind string
+
+const (
+	JobReplay  JobKind = "replay"
+	JobDiscard JobKind = "discard"
+)
+
+// JobState says how far a job is.
+type JobState string
+
+const (
+	JobRunning JobState = "running"
+	// JobDone went through all that was picked.
+	JobDone JobState = "done"
+	// JobCancelled was cancelled.
+	JobCancelled JobState = "cancelled"
+	// JobFailed ended with an error.
+	JobFailed JobState = "failed"
+	// JobInterrupted was given up by the end of its process.
+	JobInterrupted JobState = "interrupted"
+)
+
+// Job is a replay or a discarding of failures that goes on by itself. Whatever
+// its end: what it has moved stays moved, and beginning it again moves the rest.
+type Job struct {
+	ID    string
+	Kind  JobKind
+	State JobState
+	Topic string
+	Group string
+	// Moved is how many failures were moved so far, Total how many of that state
+	// there were when it began: an estimate of the whole.
+	Moved, Total int64
+	Started      time.Time
+	// Updated is when its process last told of it: its end, once it has ended.
+	Updated time.Time
+	// Error says why it failed.
+	Error string
+}
