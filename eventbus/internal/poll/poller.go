@@ -246,21 +246,28 @@ func (p *Poller) settleAll() {
 	}
 }
 
-// link waits until Redis serves, or the poller stops.
+// link waits until Redis serves, or the poller stops. What is answered meanwhile
+// is taken: errors that were there before the link worked again would each be taken
+// for a failure of their own afterwards, one outage for every claim.
 func (p *Poller) link(ctx context.Context) error {
 	if _, err := p.cfg.Link.Err(); err == nil {
 		return nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	go func() {
+	up := make(chan error, 1)
+	go func() { up <- p.cfg.Link.Wait(ctx) }()
+	for {
 		select {
+		case o := <-p.answered:
+			p.answer(o)
+		case err := <-up:
+			return err
 		case <-p.stopping:
 			cancel()
-		case <-ctx.Done():
+			return <-up
 		}
-	}()
-	return p.cfg.Link.Wait(ctx)
+	}
 }
 
 // listenEvery is how often the loop sees to the listener while it claims.

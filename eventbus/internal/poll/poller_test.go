@@ -322,6 +322,35 @@ func TestRefusedClaimsAreNotLost(t *testing.T) {
 
 // Where there is room for one event, a topic that has one gets it, whichever other
 // topic without any is asked before it.
+// All claims of a round fail in one moment, when the connections are cut. That is
+// one outage and not one each: all are noted before the link works again.
+func TestClaimsThatFailTogetherAreOneOutage(t *testing.T) {
+	t.Parallel()
+	names := make([]string, 20)
+	for i := range names {
+		names[i] = fmt.Sprint("t", i)
+	}
+	b, _ := setup(t, store.AtLeastOnce, names...)
+	note := b.cfg.Failed
+	b.cfg.Failed = func(err error) {
+		b.cfg.Link.Down(err)
+		note(err)
+	}
+	failures := func() int {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		return len(b.failed)
+	}
+	resume := b.store.Halt()
+	b.run()
+	require.Eventually(t, func() bool { return failures() == len(names) }, 10*time.Second, time.Millisecond)
+	resume()
+	b.cfg.Link.Up()
+	b.send("t7", "x")
+	require.Equal(t, "t7 x", b.next())
+	require.Equal(t, len(names), failures())
+}
+
 func TestTopicsWithoutEventsDoNotKeepTheRoom(t *testing.T) {
 	t.Parallel()
 	names := []string{"a", "b", "c", "d", "e", "f"}
