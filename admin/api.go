@@ -82,7 +82,10 @@ type Page struct {
 // TopicPage is a page of topics.
 type TopicPage struct {
 	Topics []eventbus.Topic
-	Next   string // the cursor of the next page; "" when this is the last
+	// Deleting are topics of this part of the list whose deletion was begun and not
+	// completed: DeleteTopic goes on with it.
+	Deleting []string
+	Next     string // the cursor of the next page; "" when this is the last
 }
 
 // HandlerPage is a page of handlers.

@@ -1,3 +1,12 @@
-// Package admin is the side of a running bus that operators and their systems
-// look at: so far its health, over HTTP.
+// Package admin is the side of a bus that operators and their systems look at:
+// the administration, in Go and over Thrift, and the bus's health over HTTP.
+//
+// API lists what there is to do, Service does it on Redis, Client through the
+// Thrift port of a server. A service that runs a bus offers the port in a few
+// lines:
+//
+//	service, err := admin.New(rdb, eventbus.Config{})
+//	...
+//	defer service.Close()
+//	err = admin.Serve(ctx, service, admin.ServerConfig{Listen: "127.0.0.1:9090"})
 package admin

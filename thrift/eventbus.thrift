@@ -69,12 +69,13 @@ exception Disabled {
   2: string code
 }
 
-/**
- * The settings were changed by somebody else: read them anew. Nothing was done.
- */
+/** The settings were changed by somebody else, or something else is in the way. Nothing was done. */
 exception Conflict {
   1: string message
-  /** "conflict", or "topic_deleting": the topic's deletion has begun. */
+  /**
+   * "conflict"; "topic_deleting": the topic's deletion has begun; "too_many_jobs":
+   * wait for one to end, or cancel one.
+   */
   2: string code
 }
 
@@ -140,13 +141,13 @@ struct TopicSettings {
   1: optional Delivery delivery
   /** Default CLOUDEVENTS; cannot be changed later. */
   2: optional Wire wire
-  /** How many events may wait, delayed ones included, before sends are refused. Default 0: no limit. */
+  /** How many events may wait in a group, and as many be delayed, before sends are refused. Default 0: no limit. */
   3: optional i64 max_waiting
   /** How many events of the topic one process runs at once. Default 0: as many as its pool has room for. */
   4: optional i32 concurrency
-  /** How many dead failures are kept. Default 1 000 000. */
+  /** How many dead failures each group keeps; -1: no limit. Default 1 000 000. */
   5: optional i64 dead_limit
-  /** For how long dead failures are kept. Default 90 days. */
+  /** For how long dead failures are kept; -1: no limit. Default 90 days. */
   6: optional i64 dead_age_ms
   /** Default: the one group of the server. */
   7: optional list<Group> groups
@@ -192,6 +193,8 @@ struct Topic {
 struct TopicPage {
   1: list<Topic> topics
   2: string next_cursor
+  /** Topics of this part of the list whose deletion was begun and not completed: deleteTopic goes on with it. */
+  3: list<string> deleting
 }
 
 // ------------------------------------------------------------------ handlers
@@ -585,11 +588,11 @@ service EventAdmin {
    * it; it may have ended by then. What fails while it runs is not replayed again.
    */
   Job replayFailures(1: FailureSelection selection)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   /** Begins to remove failures for good, and returns the job that does it; it may have ended by then. */
   Job discardFailures(1: FailureSelection selection)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   Job getJob(1: string id)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)

@@ -1030,11 +1030,12 @@ func (Disabled) TExceptionType() thrift.TExceptionType {
 
 var _ thrift.TException = (*Disabled)(nil)
 
-// The settings were changed by somebody else: read them anew. Nothing was done.
+// The settings were changed by somebody else, or something else is in the way. Nothing was done.
 // 
 // Attributes:
 //  - Message
-//  - Code: "conflict", or "topic_deleting": the topic's deletion has begun.
+//  - Code: "conflict"; "topic_deleting": the topic's deletion has begun; "too_many_jobs":
+// wait for one to end, or cancel one.
 type Conflict struct {
   Message string `thrift:"message,1" db:"message" json:"message"`
   Code string `thrift:"code,2" db:"code" json:"code"`
@@ -1795,10 +1796,10 @@ func (p *Group) String() string {
 // Attributes:
 //  - Delivery: Default AT_LEAST_ONCE.
 //  - Wire: Default CLOUDEVENTS; cannot be changed later.
-//  - MaxWaiting: How many events may wait, delayed ones included, before sends are refused. Default 0: no limit.
+//  - MaxWaiting: How many events may wait in a group, and as many be delayed, before sends are refused. Default 0: no limit.
 //  - Concurrency: How many events of the topic one process runs at once. Default 0: as many as its pool has room for.
-//  - DeadLimit: How many dead failures are kept. Default 1 000 000.
-//  - DeadAgeMs: For how long dead failures are kept. Default 90 days.
+//  - DeadLimit: How many dead failures each group keeps; -1: no limit. Default 1 000 000.
+//  - DeadAgeMs: For how long dead failures are kept; -1: no limit. Default 90 days.
 //  - Groups: Default: the one group of the server.
 //  - RedissonOrderList: Keeps up Redisson's list of the order of delayed events. Default false.
 //  - RedissonOldClients: Writes delayed events so that Redisson before 3.21.1 reads them too. Default false.
@@ -3436,9 +3437,11 @@ func (p *Topic) String() string {
 // Attributes:
 //  - Topics
 //  - NextCursor
+//  - Deleting: Topics of this part of the list whose deletion was begun and not completed: deleteTopic goes on with it.
 type TopicPage struct {
   Topics []*Topic `thrift:"topics,1" db:"topics" json:"topics"`
   NextCursor string `thrift:"next_cursor,2" db:"next_cursor" json:"next_cursor"`
+  Deleting []string `thrift:"deleting,3" db:"deleting" json:"deleting"`
 }
 
 func NewTopicPage() *TopicPage {
@@ -3452,6 +3455,10 @@ func (p *TopicPage) GetTopics() []*Topic {
 
 func (p *TopicPage) GetNextCursor() string {
   return p.NextCursor
+}
+
+func (p *TopicPage) GetDeleting() []string {
+  return p.Deleting
 }
 func (p *TopicPage) Read(ctx context.Context, iprot thrift.TProtocol) error {
   if _, err := iprot.ReadStructBegin(ctx); err != nil {
@@ -3479,6 +3486,16 @@ func (p *TopicPage) Read(ctx context.Context, iprot thrift.TProtocol) error {
     case 2:
       if fieldTypeId == thrift.STRING {
         if err := p.ReadField2(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 3:
+      if fieldTypeId == thrift.LIST {
+        if err := p.ReadField3(ctx, iprot); err != nil {
           return err
         }
       } else {
@@ -3530,12 +3547,35 @@ func (p *TopicPage)  ReadField2(ctx context.Context, iprot thrift.TProtocol) err
   return nil
 }
 
+func (p *TopicPage)  ReadField3(ctx context.Context, iprot thrift.TProtocol) error {
+  _, size, err := iprot.ReadListBegin(ctx)
+  if err != nil {
+    return thrift.PrependError("error reading list begin: ", err)
+  }
+  tSlice := make([]string, 0, size)
+  p.Deleting =  tSlice
+  for i := 0; i < size; i ++ {
+var _elem5 string
+    if v, err := iprot.ReadString(ctx); err != nil {
+    return thrift.PrependError("error reading field 0: ", err)
+} else {
+    _elem5 = v
+}
+    p.Deleting = append(p.Deleting, _elem5)
+  }
+  if err := iprot.ReadListEnd(ctx); err != nil {
+    return thrift.PrependError("error reading list end: ", err)
+  }
+  return nil
+}
+
 func (p *TopicPage) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "TopicPage"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
   if p != nil {
     if err := p.writeField1(ctx, oprot); err != nil { return err }
     if err := p.writeField2(ctx, oprot); err != nil { return err }
+    if err := p.writeField3(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -3573,6 +3613,24 @@ func (p *TopicPage) writeField2(ctx context.Context, oprot thrift.TProtocol) (er
   return err
 }
 
+func (p *TopicPage) writeField3(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if err := oprot.WriteFieldBegin(ctx, "deleting", thrift.LIST, 3); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field begin error 3:deleting: ", p), err) }
+  if err := oprot.WriteListBegin(ctx, thrift.STRING, len(p.Deleting)); err != nil {
+    return thrift.PrependError("error writing list begin: ", err)
+  }
+  for _, v := range p.Deleting {
+    if err := oprot.WriteString(ctx, string(v)); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T. (0) field write error: ", p), err) }
+  }
+  if err := oprot.WriteListEnd(ctx); err != nil {
+    return thrift.PrependError("error writing list end: ", err)
+  }
+  if err := oprot.WriteFieldEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field end error 3:deleting: ", p), err) }
+  return err
+}
+
 func (p *TopicPage) Equals(other *TopicPage) bool {
   if p == other {
     return true
@@ -3581,10 +3639,15 @@ func (p *TopicPage) Equals(other *TopicPage) bool {
   }
   if len(p.Topics) != len(other.Topics) { return false }
   for i, _tgt := range p.Topics {
-    _src5 := other.Topics[i]
-    if !_tgt.Equals(_src5) { return false }
+    _src6 := other.Topics[i]
+    if !_tgt.Equals(_src6) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
+  if len(p.Deleting) != len(other.Deleting) { return false }
+  for i, _tgt := range p.Deleting {
+    _src7 := other.Deleting[i]
+    if _tgt != _src7 { return false }
+  }
   return true
 }
 
@@ -4946,13 +5009,13 @@ func (p *Handler)  ReadField6(ctx context.Context, iprot thrift.TProtocol) error
   tSlice := make([]string, 0, size)
   p.Consumers =  tSlice
   for i := 0; i < size; i ++ {
-var _elem6 string
+var _elem8 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem6 = v
+    _elem8 = v
 }
-    p.Consumers = append(p.Consumers, _elem6)
+    p.Consumers = append(p.Consumers, _elem8)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -5063,8 +5126,8 @@ func (p *Handler) Equals(other *Handler) bool {
   if !p.Changed.Equals(other.Changed) { return false }
   if len(p.Consumers) != len(other.Consumers) { return false }
   for i, _tgt := range p.Consumers {
-    _src7 := other.Consumers[i]
-    if _tgt != _src7 { return false }
+    _src9 := other.Consumers[i]
+    if _tgt != _src9 { return false }
   }
   return true
 }
@@ -5152,11 +5215,11 @@ func (p *HandlerPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*Handler, 0, size)
   p.Handlers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem8 := &Handler{}
-    if err := _elem8.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem8), err)
+    _elem10 := &Handler{}
+    if err := _elem10.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem10), err)
     }
-    p.Handlers = append(p.Handlers, _elem8)
+    p.Handlers = append(p.Handlers, _elem10)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -5224,8 +5287,8 @@ func (p *HandlerPage) Equals(other *HandlerPage) bool {
   }
   if len(p.Handlers) != len(other.Handlers) { return false }
   for i, _tgt := range p.Handlers {
-    _src9 := other.Handlers[i]
-    if !_tgt.Equals(_src9) { return false }
+    _src11 := other.Handlers[i]
+    if !_tgt.Equals(_src11) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -5440,19 +5503,19 @@ func (p *Message)  ReadField4(ctx context.Context, iprot thrift.TProtocol) error
   tMap := make(map[string]string, size)
   p.Headers =  tMap
   for i := 0; i < size; i ++ {
-var _key10 string
+var _key12 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _key10 = v
+    _key12 = v
 }
-var _val11 string
+var _val13 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _val11 = v
+    _val13 = v
 }
-    p.Headers[_key10] = _val11
+    p.Headers[_key12] = _val13
   }
   if err := iprot.ReadMapEnd(ctx); err != nil {
     return thrift.PrependError("error reading map end: ", err)
@@ -5597,8 +5660,8 @@ func (p *Message) Equals(other *Message) bool {
   }
   if len(p.Headers) != len(other.Headers) { return false }
   for k, _tgt := range p.Headers {
-    _src12 := other.Headers[k]
-    if _tgt != _src12 { return false }
+    _src14 := other.Headers[k]
+    if _tgt != _src14 { return false }
   }
   if p.DelayMs != other.DelayMs {
     if p.DelayMs == nil || other.DelayMs == nil {
@@ -5923,19 +5986,19 @@ func (p *Event)  ReadField8(ctx context.Context, iprot thrift.TProtocol) error {
   tMap := make(map[string]string, size)
   p.Headers =  tMap
   for i := 0; i < size; i ++ {
-var _key13 string
+var _key15 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _key13 = v
+    _key15 = v
 }
-var _val14 string
+var _val16 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _val14 = v
+    _val16 = v
 }
-    p.Headers[_key13] = _val14
+    p.Headers[_key15] = _val16
   }
   if err := iprot.ReadMapEnd(ctx); err != nil {
     return thrift.PrependError("error reading map end: ", err)
@@ -6148,8 +6211,8 @@ func (p *Event) Equals(other *Event) bool {
   if bytes.Compare(p.Payload, other.Payload) != 0 { return false }
   if len(p.Headers) != len(other.Headers) { return false }
   for k, _tgt := range p.Headers {
-    _src15 := other.Headers[k]
-    if _tgt != _src15 { return false }
+    _src17 := other.Headers[k]
+    if _tgt != _src17 { return false }
   }
   if p.Group != other.Group { return false }
   if p.Handler != other.Handler { return false }
@@ -7125,11 +7188,11 @@ func (p *FailurePage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*Failure, 0, size)
   p.Failures =  tSlice
   for i := 0; i < size; i ++ {
-    _elem16 := &Failure{}
-    if err := _elem16.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem16), err)
+    _elem18 := &Failure{}
+    if err := _elem18.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem18), err)
     }
-    p.Failures = append(p.Failures, _elem16)
+    p.Failures = append(p.Failures, _elem18)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -7197,8 +7260,8 @@ func (p *FailurePage) Equals(other *FailurePage) bool {
   }
   if len(p.Failures) != len(other.Failures) { return false }
   for i, _tgt := range p.Failures {
-    _src17 := other.Failures[i]
-    if !_tgt.Equals(_src17) { return false }
+    _src19 := other.Failures[i]
+    if !_tgt.Equals(_src19) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -7420,13 +7483,13 @@ func (p *FailureSelection)  ReadField3(ctx context.Context, iprot thrift.TProtoc
   tSlice := make([]string, 0, size)
   p.Ids =  tSlice
   for i := 0; i < size; i ++ {
-var _elem18 string
+var _elem20 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem18 = v
+    _elem20 = v
 }
-    p.Ids = append(p.Ids, _elem18)
+    p.Ids = append(p.Ids, _elem20)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -7588,8 +7651,8 @@ func (p *FailureSelection) Equals(other *FailureSelection) bool {
   if p.Group != other.Group { return false }
   if len(p.Ids) != len(other.Ids) { return false }
   for i, _tgt := range p.Ids {
-    _src19 := other.Ids[i]
-    if _tgt != _src19 { return false }
+    _src21 := other.Ids[i]
+    if _tgt != _src21 { return false }
   }
   if p.Handler != other.Handler {
     if p.Handler == nil || other.Handler == nil {
@@ -8456,11 +8519,11 @@ func (p *DelayedPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*DelayedEvent, 0, size)
   p.Events =  tSlice
   for i := 0; i < size; i ++ {
-    _elem20 := &DelayedEvent{}
-    if err := _elem20.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem20), err)
+    _elem22 := &DelayedEvent{}
+    if err := _elem22.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem22), err)
     }
-    p.Events = append(p.Events, _elem20)
+    p.Events = append(p.Events, _elem22)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -8528,8 +8591,8 @@ func (p *DelayedPage) Equals(other *DelayedPage) bool {
   }
   if len(p.Events) != len(other.Events) { return false }
   for i, _tgt := range p.Events {
-    _src21 := other.Events[i]
-    if !_tgt.Equals(_src21) { return false }
+    _src23 := other.Events[i]
+    if !_tgt.Equals(_src23) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -8645,13 +8708,13 @@ func (p *UnreadableEvents)  ReadField2(ctx context.Context, iprot thrift.TProtoc
   tSlice := make([][]byte, 0, size)
   p.Members =  tSlice
   for i := 0; i < size; i ++ {
-var _elem22 []byte
+var _elem24 []byte
     if v, err := iprot.ReadBinary(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem22 = v
+    _elem24 = v
 }
-    p.Members = append(p.Members, _elem22)
+    p.Members = append(p.Members, _elem24)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -8730,8 +8793,8 @@ func (p *UnreadableEvents) Equals(other *UnreadableEvents) bool {
   if p.Total != other.Total { return false }
   if len(p.Members) != len(other.Members) { return false }
   for i, _tgt := range p.Members {
-    _src23 := other.Members[i]
-    if bytes.Compare(_tgt, _src23) != 0 { return false }
+    _src25 := other.Members[i]
+    if bytes.Compare(_tgt, _src25) != 0 { return false }
   }
   if p.ListKey != other.ListKey { return false }
   return true
@@ -9970,11 +10033,11 @@ func (p *Consumer)  ReadField8(ctx context.Context, iprot thrift.TProtocol) erro
   tSlice := make([]*RunningHandler, 0, size)
   p.Handlers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem24 := &RunningHandler{}
-    if err := _elem24.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem24), err)
+    _elem26 := &RunningHandler{}
+    if err := _elem26.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem26), err)
     }
-    p.Handlers = append(p.Handlers, _elem24)
+    p.Handlers = append(p.Handlers, _elem26)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -10106,8 +10169,8 @@ func (p *Consumer) Equals(other *Consumer) bool {
   if p.Expired != other.Expired { return false }
   if len(p.Handlers) != len(other.Handlers) { return false }
   for i, _tgt := range p.Handlers {
-    _src25 := other.Handlers[i]
-    if !_tgt.Equals(_src25) { return false }
+    _src27 := other.Handlers[i]
+    if !_tgt.Equals(_src27) { return false }
   }
   return true
 }
@@ -10195,11 +10258,11 @@ func (p *ConsumerPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) 
   tSlice := make([]*Consumer, 0, size)
   p.Consumers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem26 := &Consumer{}
-    if err := _elem26.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem26), err)
+    _elem28 := &Consumer{}
+    if err := _elem28.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem28), err)
     }
-    p.Consumers = append(p.Consumers, _elem26)
+    p.Consumers = append(p.Consumers, _elem28)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -10267,8 +10330,8 @@ func (p *ConsumerPage) Equals(other *ConsumerPage) bool {
   }
   if len(p.Consumers) != len(other.Consumers) { return false }
   for i, _tgt := range p.Consumers {
-    _src27 := other.Consumers[i]
-    if !_tgt.Equals(_src27) { return false }
+    _src29 := other.Consumers[i]
+    if !_tgt.Equals(_src29) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -10669,19 +10732,19 @@ func (p *EventAdminClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 
 // Returns when the server can use its Redis.
 func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
-  var _args28 EventAdminPingArgs
-  var _result30 EventAdminPingResult
-  var _meta29 thrift.ResponseMeta
-  _meta29, _err = p.Client_().Call(ctx, "ping", &_args28, &_result30)
-  p.SetLastResponseMeta_(_meta29)
+  var _args30 EventAdminPingArgs
+  var _result32 EventAdminPingResult
+  var _meta31 thrift.ResponseMeta
+  _meta31, _err = p.Client_().Call(ctx, "ping", &_args30, &_result32)
+  p.SetLastResponseMeta_(_meta31)
   if _err != nil {
     return
   }
   switch {
-  case _result30.Unavailable!= nil:
-    return _result30.Unavailable
-  case _result30.Unauthenticated!= nil:
-    return _result30.Unauthenticated
+  case _result32.Unavailable!= nil:
+    return _result32.Unavailable
+  case _result32.Unauthenticated!= nil:
+    return _result32.Unauthenticated
   }
 
   return nil
@@ -10692,26 +10755,26 @@ func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *TopicPage, _err error) {
-  var _args31 EventAdminListTopicsArgs
-  _args31.Page = page
-  var _result33 EventAdminListTopicsResult
-  var _meta32 thrift.ResponseMeta
-  _meta32, _err = p.Client_().Call(ctx, "listTopics", &_args31, &_result33)
-  p.SetLastResponseMeta_(_meta32)
+  var _args33 EventAdminListTopicsArgs
+  _args33.Page = page
+  var _result35 EventAdminListTopicsResult
+  var _meta34 thrift.ResponseMeta
+  _meta34, _err = p.Client_().Call(ctx, "listTopics", &_args33, &_result35)
+  p.SetLastResponseMeta_(_meta34)
   if _err != nil {
     return
   }
   switch {
-  case _result33.Invalid!= nil:
-    return _r, _result33.Invalid
-  case _result33.Unavailable!= nil:
-    return _r, _result33.Unavailable
-  case _result33.Unauthenticated!= nil:
-    return _r, _result33.Unauthenticated
+  case _result35.Invalid!= nil:
+    return _r, _result35.Invalid
+  case _result35.Unavailable!= nil:
+    return _r, _result35.Unavailable
+  case _result35.Unauthenticated!= nil:
+    return _r, _result35.Unauthenticated
   }
 
-  if _ret34 := _result33.GetSuccess(); _ret34 != nil {
-    return _ret34, nil
+  if _ret36 := _result35.GetSuccess(); _ret36 != nil {
+    return _ret36, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listTopics failed: unknown result")
 }
@@ -10719,28 +10782,28 @@ func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *Topi
 // Parameters:
 //  - Name
 func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args35 EventAdminGetTopicArgs
-  _args35.Name = name
-  var _result37 EventAdminGetTopicResult
-  var _meta36 thrift.ResponseMeta
-  _meta36, _err = p.Client_().Call(ctx, "getTopic", &_args35, &_result37)
-  p.SetLastResponseMeta_(_meta36)
+  var _args37 EventAdminGetTopicArgs
+  _args37.Name = name
+  var _result39 EventAdminGetTopicResult
+  var _meta38 thrift.ResponseMeta
+  _meta38, _err = p.Client_().Call(ctx, "getTopic", &_args37, &_result39)
+  p.SetLastResponseMeta_(_meta38)
   if _err != nil {
     return
   }
   switch {
-  case _result37.Missing!= nil:
-    return _r, _result37.Missing
-  case _result37.Invalid!= nil:
-    return _r, _result37.Invalid
-  case _result37.Unavailable!= nil:
-    return _r, _result37.Unavailable
-  case _result37.Unauthenticated!= nil:
-    return _r, _result37.Unauthenticated
+  case _result39.Missing!= nil:
+    return _r, _result39.Missing
+  case _result39.Invalid!= nil:
+    return _r, _result39.Invalid
+  case _result39.Unavailable!= nil:
+    return _r, _result39.Unavailable
+  case _result39.Unauthenticated!= nil:
+    return _r, _result39.Unauthenticated
   }
 
-  if _ret38 := _result37.GetSuccess(); _ret38 != nil {
-    return _ret38, nil
+  if _ret40 := _result39.GetSuccess(); _ret40 != nil {
+    return _ret40, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getTopic failed: unknown result")
 }
@@ -10749,31 +10812,31 @@ func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic
 //  - Name
 //  - Settings
 func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, settings *TopicSettings) (_r *Topic, _err error) {
-  var _args39 EventAdminCreateTopicArgs
-  _args39.Name = name
-  _args39.Settings = settings
-  var _result41 EventAdminCreateTopicResult
-  var _meta40 thrift.ResponseMeta
-  _meta40, _err = p.Client_().Call(ctx, "createTopic", &_args39, &_result41)
-  p.SetLastResponseMeta_(_meta40)
+  var _args41 EventAdminCreateTopicArgs
+  _args41.Name = name
+  _args41.Settings = settings
+  var _result43 EventAdminCreateTopicResult
+  var _meta42 thrift.ResponseMeta
+  _meta42, _err = p.Client_().Call(ctx, "createTopic", &_args41, &_result43)
+  p.SetLastResponseMeta_(_meta42)
   if _err != nil {
     return
   }
   switch {
-  case _result41.Exists!= nil:
-    return _r, _result41.Exists
-  case _result41.Invalid!= nil:
-    return _r, _result41.Invalid
-  case _result41.Unavailable!= nil:
-    return _r, _result41.Unavailable
-  case _result41.Unauthenticated!= nil:
-    return _r, _result41.Unauthenticated
-  case _result41.Conflict!= nil:
-    return _r, _result41.Conflict
+  case _result43.Exists!= nil:
+    return _r, _result43.Exists
+  case _result43.Invalid!= nil:
+    return _r, _result43.Invalid
+  case _result43.Unavailable!= nil:
+    return _r, _result43.Unavailable
+  case _result43.Unauthenticated!= nil:
+    return _r, _result43.Unauthenticated
+  case _result43.Conflict!= nil:
+    return _r, _result43.Conflict
   }
 
-  if _ret42 := _result41.GetSuccess(); _ret42 != nil {
-    return _ret42, nil
+  if _ret44 := _result43.GetSuccess(); _ret44 != nil {
+    return _ret44, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "createTopic failed: unknown result")
 }
@@ -10784,31 +10847,31 @@ func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, setting
 //  - Name
 //  - Update
 func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update *TopicUpdate) (_r *Topic, _err error) {
-  var _args43 EventAdminUpdateTopicArgs
-  _args43.Name = name
-  _args43.Update = update
-  var _result45 EventAdminUpdateTopicResult
-  var _meta44 thrift.ResponseMeta
-  _meta44, _err = p.Client_().Call(ctx, "updateTopic", &_args43, &_result45)
-  p.SetLastResponseMeta_(_meta44)
+  var _args45 EventAdminUpdateTopicArgs
+  _args45.Name = name
+  _args45.Update = update
+  var _result47 EventAdminUpdateTopicResult
+  var _meta46 thrift.ResponseMeta
+  _meta46, _err = p.Client_().Call(ctx, "updateTopic", &_args45, &_result47)
+  p.SetLastResponseMeta_(_meta46)
   if _err != nil {
     return
   }
   switch {
-  case _result45.Missing!= nil:
-    return _r, _result45.Missing
-  case _result45.Invalid!= nil:
-    return _r, _result45.Invalid
-  case _result45.Unavailable!= nil:
-    return _r, _result45.Unavailable
-  case _result45.Unauthenticated!= nil:
-    return _r, _result45.Unauthenticated
-  case _result45.Conflict!= nil:
-    return _r, _result45.Conflict
+  case _result47.Missing!= nil:
+    return _r, _result47.Missing
+  case _result47.Invalid!= nil:
+    return _r, _result47.Invalid
+  case _result47.Unavailable!= nil:
+    return _r, _result47.Unavailable
+  case _result47.Unauthenticated!= nil:
+    return _r, _result47.Unauthenticated
+  case _result47.Conflict!= nil:
+    return _r, _result47.Conflict
   }
 
-  if _ret46 := _result45.GetSuccess(); _ret46 != nil {
-    return _ret46, nil
+  if _ret48 := _result47.GetSuccess(); _ret48 != nil {
+    return _ret48, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "updateTopic failed: unknown result")
 }
@@ -10819,26 +10882,26 @@ func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update 
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err error) {
-  var _args47 EventAdminDeleteTopicArgs
-  _args47.Name = name
-  var _result49 EventAdminDeleteTopicResult
-  var _meta48 thrift.ResponseMeta
-  _meta48, _err = p.Client_().Call(ctx, "deleteTopic", &_args47, &_result49)
-  p.SetLastResponseMeta_(_meta48)
+  var _args49 EventAdminDeleteTopicArgs
+  _args49.Name = name
+  var _result51 EventAdminDeleteTopicResult
+  var _meta50 thrift.ResponseMeta
+  _meta50, _err = p.Client_().Call(ctx, "deleteTopic", &_args49, &_result51)
+  p.SetLastResponseMeta_(_meta50)
   if _err != nil {
     return
   }
   switch {
-  case _result49.Missing!= nil:
-    return _result49.Missing
-  case _result49.Invalid!= nil:
-    return _result49.Invalid
-  case _result49.Unavailable!= nil:
-    return _result49.Unavailable
-  case _result49.Unauthenticated!= nil:
-    return _result49.Unauthenticated
-  case _result49.Conflict!= nil:
-    return _result49.Conflict
+  case _result51.Missing!= nil:
+    return _result51.Missing
+  case _result51.Invalid!= nil:
+    return _result51.Invalid
+  case _result51.Unavailable!= nil:
+    return _result51.Unavailable
+  case _result51.Unauthenticated!= nil:
+    return _result51.Unauthenticated
+  case _result51.Conflict!= nil:
+    return _result51.Conflict
   }
 
   return nil
@@ -10847,30 +10910,30 @@ func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err e
 // Parameters:
 //  - Name
 func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args50 EventAdminEnableTopicArgs
-  _args50.Name = name
-  var _result52 EventAdminEnableTopicResult
-  var _meta51 thrift.ResponseMeta
-  _meta51, _err = p.Client_().Call(ctx, "enableTopic", &_args50, &_result52)
-  p.SetLastResponseMeta_(_meta51)
+  var _args52 EventAdminEnableTopicArgs
+  _args52.Name = name
+  var _result54 EventAdminEnableTopicResult
+  var _meta53 thrift.ResponseMeta
+  _meta53, _err = p.Client_().Call(ctx, "enableTopic", &_args52, &_result54)
+  p.SetLastResponseMeta_(_meta53)
   if _err != nil {
     return
   }
   switch {
-  case _result52.Missing!= nil:
-    return _r, _result52.Missing
-  case _result52.Invalid!= nil:
-    return _r, _result52.Invalid
-  case _result52.Unavailable!= nil:
-    return _r, _result52.Unavailable
-  case _result52.Unauthenticated!= nil:
-    return _r, _result52.Unauthenticated
-  case _result52.Conflict!= nil:
-    return _r, _result52.Conflict
+  case _result54.Missing!= nil:
+    return _r, _result54.Missing
+  case _result54.Invalid!= nil:
+    return _r, _result54.Invalid
+  case _result54.Unavailable!= nil:
+    return _r, _result54.Unavailable
+  case _result54.Unauthenticated!= nil:
+    return _r, _result54.Unauthenticated
+  case _result54.Conflict!= nil:
+    return _r, _result54.Conflict
   }
 
-  if _ret53 := _result52.GetSuccess(); _ret53 != nil {
-    return _ret53, nil
+  if _ret55 := _result54.GetSuccess(); _ret55 != nil {
+    return _ret55, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "enableTopic failed: unknown result")
 }
@@ -10880,30 +10943,30 @@ func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *To
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args54 EventAdminDisableTopicArgs
-  _args54.Name = name
-  var _result56 EventAdminDisableTopicResult
-  var _meta55 thrift.ResponseMeta
-  _meta55, _err = p.Client_().Call(ctx, "disableTopic", &_args54, &_result56)
-  p.SetLastResponseMeta_(_meta55)
+  var _args56 EventAdminDisableTopicArgs
+  _args56.Name = name
+  var _result58 EventAdminDisableTopicResult
+  var _meta57 thrift.ResponseMeta
+  _meta57, _err = p.Client_().Call(ctx, "disableTopic", &_args56, &_result58)
+  p.SetLastResponseMeta_(_meta57)
   if _err != nil {
     return
   }
   switch {
-  case _result56.Missing!= nil:
-    return _r, _result56.Missing
-  case _result56.Invalid!= nil:
-    return _r, _result56.Invalid
-  case _result56.Unavailable!= nil:
-    return _r, _result56.Unavailable
-  case _result56.Unauthenticated!= nil:
-    return _r, _result56.Unauthenticated
-  case _result56.Conflict!= nil:
-    return _r, _result56.Conflict
+  case _result58.Missing!= nil:
+    return _r, _result58.Missing
+  case _result58.Invalid!= nil:
+    return _r, _result58.Invalid
+  case _result58.Unavailable!= nil:
+    return _r, _result58.Unavailable
+  case _result58.Unauthenticated!= nil:
+    return _r, _result58.Unauthenticated
+  case _result58.Conflict!= nil:
+    return _r, _result58.Conflict
   }
 
-  if _ret57 := _result56.GetSuccess(); _ret57 != nil {
-    return _ret57, nil
+  if _ret59 := _result58.GetSuccess(); _ret59 != nil {
+    return _ret59, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "disableTopic failed: unknown result")
 }
@@ -10914,33 +10977,33 @@ func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *T
 //  - Topic
 //  - Group
 func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Group) (_r *Topic, _err error) {
-  var _args58 EventAdminAddGroupArgs
-  _args58.Topic = topic
-  _args58.Group = group
-  var _result60 EventAdminAddGroupResult
-  var _meta59 thrift.ResponseMeta
-  _meta59, _err = p.Client_().Call(ctx, "addGroup", &_args58, &_result60)
-  p.SetLastResponseMeta_(_meta59)
+  var _args60 EventAdminAddGroupArgs
+  _args60.Topic = topic
+  _args60.Group = group
+  var _result62 EventAdminAddGroupResult
+  var _meta61 thrift.ResponseMeta
+  _meta61, _err = p.Client_().Call(ctx, "addGroup", &_args60, &_result62)
+  p.SetLastResponseMeta_(_meta61)
   if _err != nil {
     return
   }
   switch {
-  case _result60.Missing!= nil:
-    return _r, _result60.Missing
-  case _result60.Exists!= nil:
-    return _r, _result60.Exists
-  case _result60.Invalid!= nil:
-    return _r, _result60.Invalid
-  case _result60.Unavailable!= nil:
-    return _r, _result60.Unavailable
-  case _result60.Unauthenticated!= nil:
-    return _r, _result60.Unauthenticated
-  case _result60.Conflict!= nil:
-    return _r, _result60.Conflict
+  case _result62.Missing!= nil:
+    return _r, _result62.Missing
+  case _result62.Exists!= nil:
+    return _r, _result62.Exists
+  case _result62.Invalid!= nil:
+    return _r, _result62.Invalid
+  case _result62.Unavailable!= nil:
+    return _r, _result62.Unavailable
+  case _result62.Unauthenticated!= nil:
+    return _r, _result62.Unauthenticated
+  case _result62.Conflict!= nil:
+    return _r, _result62.Conflict
   }
 
-  if _ret61 := _result60.GetSuccess(); _ret61 != nil {
-    return _ret61, nil
+  if _ret63 := _result62.GetSuccess(); _ret63 != nil {
+    return _ret63, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "addGroup failed: unknown result")
 }
@@ -10951,31 +11014,31 @@ func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Gr
 //  - Topic
 //  - Group
 func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group string) (_r *Topic, _err error) {
-  var _args62 EventAdminRemoveGroupArgs
-  _args62.Topic = topic
-  _args62.Group = group
-  var _result64 EventAdminRemoveGroupResult
-  var _meta63 thrift.ResponseMeta
-  _meta63, _err = p.Client_().Call(ctx, "removeGroup", &_args62, &_result64)
-  p.SetLastResponseMeta_(_meta63)
+  var _args64 EventAdminRemoveGroupArgs
+  _args64.Topic = topic
+  _args64.Group = group
+  var _result66 EventAdminRemoveGroupResult
+  var _meta65 thrift.ResponseMeta
+  _meta65, _err = p.Client_().Call(ctx, "removeGroup", &_args64, &_result66)
+  p.SetLastResponseMeta_(_meta65)
   if _err != nil {
     return
   }
   switch {
-  case _result64.Missing!= nil:
-    return _r, _result64.Missing
-  case _result64.Invalid!= nil:
-    return _r, _result64.Invalid
-  case _result64.Unavailable!= nil:
-    return _r, _result64.Unavailable
-  case _result64.Unauthenticated!= nil:
-    return _r, _result64.Unauthenticated
-  case _result64.Conflict!= nil:
-    return _r, _result64.Conflict
+  case _result66.Missing!= nil:
+    return _r, _result66.Missing
+  case _result66.Invalid!= nil:
+    return _r, _result66.Invalid
+  case _result66.Unavailable!= nil:
+    return _r, _result66.Unavailable
+  case _result66.Unauthenticated!= nil:
+    return _r, _result66.Unauthenticated
+  case _result66.Conflict!= nil:
+    return _r, _result66.Conflict
   }
 
-  if _ret65 := _result64.GetSuccess(); _ret65 != nil {
-    return _ret65, nil
+  if _ret67 := _result66.GetSuccess(); _ret67 != nil {
+    return _ret67, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "removeGroup failed: unknown result")
 }
@@ -10987,30 +11050,30 @@ func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group 
 //  - Group
 //  - Page
 func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group string, page *Page) (_r *HandlerPage, _err error) {
-  var _args66 EventAdminListHandlersArgs
-  _args66.Topic = topic
-  _args66.Group = group
-  _args66.Page = page
-  var _result68 EventAdminListHandlersResult
-  var _meta67 thrift.ResponseMeta
-  _meta67, _err = p.Client_().Call(ctx, "listHandlers", &_args66, &_result68)
-  p.SetLastResponseMeta_(_meta67)
+  var _args68 EventAdminListHandlersArgs
+  _args68.Topic = topic
+  _args68.Group = group
+  _args68.Page = page
+  var _result70 EventAdminListHandlersResult
+  var _meta69 thrift.ResponseMeta
+  _meta69, _err = p.Client_().Call(ctx, "listHandlers", &_args68, &_result70)
+  p.SetLastResponseMeta_(_meta69)
   if _err != nil {
     return
   }
   switch {
-  case _result68.Missing!= nil:
-    return _r, _result68.Missing
-  case _result68.Invalid!= nil:
-    return _r, _result68.Invalid
-  case _result68.Unavailable!= nil:
-    return _r, _result68.Unavailable
-  case _result68.Unauthenticated!= nil:
-    return _r, _result68.Unauthenticated
+  case _result70.Missing!= nil:
+    return _r, _result70.Missing
+  case _result70.Invalid!= nil:
+    return _r, _result70.Invalid
+  case _result70.Unavailable!= nil:
+    return _r, _result70.Unavailable
+  case _result70.Unauthenticated!= nil:
+    return _r, _result70.Unauthenticated
   }
 
-  if _ret69 := _result68.GetSuccess(); _ret69 != nil {
-    return _ret69, nil
+  if _ret71 := _result70.GetSuccess(); _ret71 != nil {
+    return _ret71, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listHandlers failed: unknown result")
 }
@@ -11018,28 +11081,28 @@ func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error) {
-  var _args70 EventAdminGetHandlerArgs
-  _args70.Handler = handler
-  var _result72 EventAdminGetHandlerResult
-  var _meta71 thrift.ResponseMeta
-  _meta71, _err = p.Client_().Call(ctx, "getHandler", &_args70, &_result72)
-  p.SetLastResponseMeta_(_meta71)
+  var _args72 EventAdminGetHandlerArgs
+  _args72.Handler = handler
+  var _result74 EventAdminGetHandlerResult
+  var _meta73 thrift.ResponseMeta
+  _meta73, _err = p.Client_().Call(ctx, "getHandler", &_args72, &_result74)
+  p.SetLastResponseMeta_(_meta73)
   if _err != nil {
     return
   }
   switch {
-  case _result72.Missing!= nil:
-    return _r, _result72.Missing
-  case _result72.Invalid!= nil:
-    return _r, _result72.Invalid
-  case _result72.Unavailable!= nil:
-    return _r, _result72.Unavailable
-  case _result72.Unauthenticated!= nil:
-    return _r, _result72.Unauthenticated
+  case _result74.Missing!= nil:
+    return _r, _result74.Missing
+  case _result74.Invalid!= nil:
+    return _r, _result74.Invalid
+  case _result74.Unavailable!= nil:
+    return _r, _result74.Unavailable
+  case _result74.Unauthenticated!= nil:
+    return _r, _result74.Unauthenticated
   }
 
-  if _ret73 := _result72.GetSuccess(); _ret73 != nil {
-    return _ret73, nil
+  if _ret75 := _result74.GetSuccess(); _ret75 != nil {
+    return _ret75, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getHandler failed: unknown result")
 }
@@ -11050,55 +11113,55 @@ func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) 
 //  - Handler
 //  - Update
 func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRef, update *HandlerUpdate) (_r int64, _err error) {
-  var _args74 EventAdminUpdateHandlerArgs
-  _args74.Handler = handler
-  _args74.Update = update
-  var _result76 EventAdminUpdateHandlerResult
-  var _meta75 thrift.ResponseMeta
-  _meta75, _err = p.Client_().Call(ctx, "updateHandler", &_args74, &_result76)
-  p.SetLastResponseMeta_(_meta75)
+  var _args76 EventAdminUpdateHandlerArgs
+  _args76.Handler = handler
+  _args76.Update = update
+  var _result78 EventAdminUpdateHandlerResult
+  var _meta77 thrift.ResponseMeta
+  _meta77, _err = p.Client_().Call(ctx, "updateHandler", &_args76, &_result78)
+  p.SetLastResponseMeta_(_meta77)
   if _err != nil {
     return
   }
   switch {
-  case _result76.Missing!= nil:
-    return _r, _result76.Missing
-  case _result76.Invalid!= nil:
-    return _r, _result76.Invalid
-  case _result76.Unavailable!= nil:
-    return _r, _result76.Unavailable
-  case _result76.Unauthenticated!= nil:
-    return _r, _result76.Unauthenticated
-  case _result76.Conflict!= nil:
-    return _r, _result76.Conflict
+  case _result78.Missing!= nil:
+    return _r, _result78.Missing
+  case _result78.Invalid!= nil:
+    return _r, _result78.Invalid
+  case _result78.Unavailable!= nil:
+    return _r, _result78.Unavailable
+  case _result78.Unauthenticated!= nil:
+    return _r, _result78.Unauthenticated
+  case _result78.Conflict!= nil:
+    return _r, _result78.Conflict
   }
 
-  return _result76.GetSuccess(), nil
+  return _result78.GetSuccess(), nil
 }
 
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args77 EventAdminEnableHandlerArgs
-  _args77.Handler = handler
-  var _result79 EventAdminEnableHandlerResult
-  var _meta78 thrift.ResponseMeta
-  _meta78, _err = p.Client_().Call(ctx, "enableHandler", &_args77, &_result79)
-  p.SetLastResponseMeta_(_meta78)
+  var _args79 EventAdminEnableHandlerArgs
+  _args79.Handler = handler
+  var _result81 EventAdminEnableHandlerResult
+  var _meta80 thrift.ResponseMeta
+  _meta80, _err = p.Client_().Call(ctx, "enableHandler", &_args79, &_result81)
+  p.SetLastResponseMeta_(_meta80)
   if _err != nil {
     return
   }
   switch {
-  case _result79.Missing!= nil:
-    return _result79.Missing
-  case _result79.Invalid!= nil:
-    return _result79.Invalid
-  case _result79.Unavailable!= nil:
-    return _result79.Unavailable
-  case _result79.Unauthenticated!= nil:
-    return _result79.Unauthenticated
-  case _result79.Conflict!= nil:
-    return _result79.Conflict
+  case _result81.Missing!= nil:
+    return _result81.Missing
+  case _result81.Invalid!= nil:
+    return _result81.Invalid
+  case _result81.Unavailable!= nil:
+    return _result81.Unavailable
+  case _result81.Unauthenticated!= nil:
+    return _result81.Unauthenticated
+  case _result81.Conflict!= nil:
+    return _result81.Conflict
   }
 
   return nil
@@ -11109,26 +11172,26 @@ func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRe
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args80 EventAdminDisableHandlerArgs
-  _args80.Handler = handler
-  var _result82 EventAdminDisableHandlerResult
-  var _meta81 thrift.ResponseMeta
-  _meta81, _err = p.Client_().Call(ctx, "disableHandler", &_args80, &_result82)
-  p.SetLastResponseMeta_(_meta81)
+  var _args82 EventAdminDisableHandlerArgs
+  _args82.Handler = handler
+  var _result84 EventAdminDisableHandlerResult
+  var _meta83 thrift.ResponseMeta
+  _meta83, _err = p.Client_().Call(ctx, "disableHandler", &_args82, &_result84)
+  p.SetLastResponseMeta_(_meta83)
   if _err != nil {
     return
   }
   switch {
-  case _result82.Missing!= nil:
-    return _result82.Missing
-  case _result82.Invalid!= nil:
-    return _result82.Invalid
-  case _result82.Unavailable!= nil:
-    return _result82.Unavailable
-  case _result82.Unauthenticated!= nil:
-    return _result82.Unauthenticated
-  case _result82.Conflict!= nil:
-    return _result82.Conflict
+  case _result84.Missing!= nil:
+    return _result84.Missing
+  case _result84.Invalid!= nil:
+    return _result84.Invalid
+  case _result84.Unavailable!= nil:
+    return _result84.Unavailable
+  case _result84.Unauthenticated!= nil:
+    return _result84.Unauthenticated
+  case _result84.Conflict!= nil:
+    return _result84.Conflict
   }
 
   return nil
@@ -11139,26 +11202,26 @@ func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerR
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args83 EventAdminResetHandlerArgs
-  _args83.Handler = handler
-  var _result85 EventAdminResetHandlerResult
-  var _meta84 thrift.ResponseMeta
-  _meta84, _err = p.Client_().Call(ctx, "resetHandler", &_args83, &_result85)
-  p.SetLastResponseMeta_(_meta84)
+  var _args85 EventAdminResetHandlerArgs
+  _args85.Handler = handler
+  var _result87 EventAdminResetHandlerResult
+  var _meta86 thrift.ResponseMeta
+  _meta86, _err = p.Client_().Call(ctx, "resetHandler", &_args85, &_result87)
+  p.SetLastResponseMeta_(_meta86)
   if _err != nil {
     return
   }
   switch {
-  case _result85.Missing!= nil:
-    return _result85.Missing
-  case _result85.Invalid!= nil:
-    return _result85.Invalid
-  case _result85.Unavailable!= nil:
-    return _result85.Unavailable
-  case _result85.Unauthenticated!= nil:
-    return _result85.Unauthenticated
-  case _result85.Conflict!= nil:
-    return _result85.Conflict
+  case _result87.Missing!= nil:
+    return _result87.Missing
+  case _result87.Invalid!= nil:
+    return _result87.Invalid
+  case _result87.Unavailable!= nil:
+    return _result87.Unavailable
+  case _result87.Unauthenticated!= nil:
+    return _result87.Unauthenticated
+  case _result87.Conflict!= nil:
+    return _result87.Conflict
   }
 
   return nil
@@ -11169,28 +11232,28 @@ func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef
 // Parameters:
 //  - Query
 func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery) (_r *FailurePage, _err error) {
-  var _args86 EventAdminListFailuresArgs
-  _args86.Query = query
-  var _result88 EventAdminListFailuresResult
-  var _meta87 thrift.ResponseMeta
-  _meta87, _err = p.Client_().Call(ctx, "listFailures", &_args86, &_result88)
-  p.SetLastResponseMeta_(_meta87)
+  var _args88 EventAdminListFailuresArgs
+  _args88.Query = query
+  var _result90 EventAdminListFailuresResult
+  var _meta89 thrift.ResponseMeta
+  _meta89, _err = p.Client_().Call(ctx, "listFailures", &_args88, &_result90)
+  p.SetLastResponseMeta_(_meta89)
   if _err != nil {
     return
   }
   switch {
-  case _result88.Missing!= nil:
-    return _r, _result88.Missing
-  case _result88.Invalid!= nil:
-    return _r, _result88.Invalid
-  case _result88.Unavailable!= nil:
-    return _r, _result88.Unavailable
-  case _result88.Unauthenticated!= nil:
-    return _r, _result88.Unauthenticated
+  case _result90.Missing!= nil:
+    return _r, _result90.Missing
+  case _result90.Invalid!= nil:
+    return _r, _result90.Invalid
+  case _result90.Unavailable!= nil:
+    return _r, _result90.Unavailable
+  case _result90.Unauthenticated!= nil:
+    return _r, _result90.Unauthenticated
   }
 
-  if _ret89 := _result88.GetSuccess(); _ret89 != nil {
-    return _ret89, nil
+  if _ret91 := _result90.GetSuccess(); _ret91 != nil {
+    return _ret91, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listFailures failed: unknown result")
 }
@@ -11202,30 +11265,30 @@ func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery
 //  - Group
 //  - ID
 func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group string, id string) (_r *Failure, _err error) {
-  var _args90 EventAdminGetFailureArgs
-  _args90.Topic = topic
-  _args90.Group = group
-  _args90.ID = id
-  var _result92 EventAdminGetFailureResult
-  var _meta91 thrift.ResponseMeta
-  _meta91, _err = p.Client_().Call(ctx, "getFailure", &_args90, &_result92)
-  p.SetLastResponseMeta_(_meta91)
+  var _args92 EventAdminGetFailureArgs
+  _args92.Topic = topic
+  _args92.Group = group
+  _args92.ID = id
+  var _result94 EventAdminGetFailureResult
+  var _meta93 thrift.ResponseMeta
+  _meta93, _err = p.Client_().Call(ctx, "getFailure", &_args92, &_result94)
+  p.SetLastResponseMeta_(_meta93)
   if _err != nil {
     return
   }
   switch {
-  case _result92.Missing!= nil:
-    return _r, _result92.Missing
-  case _result92.Invalid!= nil:
-    return _r, _result92.Invalid
-  case _result92.Unavailable!= nil:
-    return _r, _result92.Unavailable
-  case _result92.Unauthenticated!= nil:
-    return _r, _result92.Unauthenticated
+  case _result94.Missing!= nil:
+    return _r, _result94.Missing
+  case _result94.Invalid!= nil:
+    return _r, _result94.Invalid
+  case _result94.Unavailable!= nil:
+    return _r, _result94.Unavailable
+  case _result94.Unauthenticated!= nil:
+    return _r, _result94.Unauthenticated
   }
 
-  if _ret93 := _result92.GetSuccess(); _ret93 != nil {
-    return _ret93, nil
+  if _ret95 := _result94.GetSuccess(); _ret95 != nil {
+    return _ret95, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getFailure failed: unknown result")
 }
@@ -11234,29 +11297,29 @@ func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group s
 //  - Topic
 //  - Group
 func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, group string) (_r *FailureCount, _err error) {
-  var _args94 EventAdminCountFailuresArgs
-  _args94.Topic = topic
-  _args94.Group = group
-  var _result96 EventAdminCountFailuresResult
-  var _meta95 thrift.ResponseMeta
-  _meta95, _err = p.Client_().Call(ctx, "countFailures", &_args94, &_result96)
-  p.SetLastResponseMeta_(_meta95)
+  var _args96 EventAdminCountFailuresArgs
+  _args96.Topic = topic
+  _args96.Group = group
+  var _result98 EventAdminCountFailuresResult
+  var _meta97 thrift.ResponseMeta
+  _meta97, _err = p.Client_().Call(ctx, "countFailures", &_args96, &_result98)
+  p.SetLastResponseMeta_(_meta97)
   if _err != nil {
     return
   }
   switch {
-  case _result96.Missing!= nil:
-    return _r, _result96.Missing
-  case _result96.Invalid!= nil:
-    return _r, _result96.Invalid
-  case _result96.Unavailable!= nil:
-    return _r, _result96.Unavailable
-  case _result96.Unauthenticated!= nil:
-    return _r, _result96.Unauthenticated
+  case _result98.Missing!= nil:
+    return _r, _result98.Missing
+  case _result98.Invalid!= nil:
+    return _r, _result98.Invalid
+  case _result98.Unavailable!= nil:
+    return _r, _result98.Unavailable
+  case _result98.Unauthenticated!= nil:
+    return _r, _result98.Unauthenticated
   }
 
-  if _ret97 := _result96.GetSuccess(); _ret97 != nil {
-    return _ret97, nil
+  if _ret99 := _result98.GetSuccess(); _ret99 != nil {
+    return _ret99, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "countFailures failed: unknown result")
 }
@@ -11267,28 +11330,30 @@ func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, grou
 // Parameters:
 //  - Selection
 func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args98 EventAdminReplayFailuresArgs
-  _args98.Selection = selection
-  var _result100 EventAdminReplayFailuresResult
-  var _meta99 thrift.ResponseMeta
-  _meta99, _err = p.Client_().Call(ctx, "replayFailures", &_args98, &_result100)
-  p.SetLastResponseMeta_(_meta99)
+  var _args100 EventAdminReplayFailuresArgs
+  _args100.Selection = selection
+  var _result102 EventAdminReplayFailuresResult
+  var _meta101 thrift.ResponseMeta
+  _meta101, _err = p.Client_().Call(ctx, "replayFailures", &_args100, &_result102)
+  p.SetLastResponseMeta_(_meta101)
   if _err != nil {
     return
   }
   switch {
-  case _result100.Missing!= nil:
-    return _r, _result100.Missing
-  case _result100.Invalid!= nil:
-    return _r, _result100.Invalid
-  case _result100.Unavailable!= nil:
-    return _r, _result100.Unavailable
-  case _result100.Unauthenticated!= nil:
-    return _r, _result100.Unauthenticated
+  case _result102.Missing!= nil:
+    return _r, _result102.Missing
+  case _result102.Invalid!= nil:
+    return _r, _result102.Invalid
+  case _result102.Unavailable!= nil:
+    return _r, _result102.Unavailable
+  case _result102.Unauthenticated!= nil:
+    return _r, _result102.Unauthenticated
+  case _result102.Conflict!= nil:
+    return _r, _result102.Conflict
   }
 
-  if _ret101 := _result100.GetSuccess(); _ret101 != nil {
-    return _ret101, nil
+  if _ret103 := _result102.GetSuccess(); _ret103 != nil {
+    return _ret103, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "replayFailures failed: unknown result")
 }
@@ -11298,28 +11363,30 @@ func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *Failur
 // Parameters:
 //  - Selection
 func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args102 EventAdminDiscardFailuresArgs
-  _args102.Selection = selection
-  var _result104 EventAdminDiscardFailuresResult
-  var _meta103 thrift.ResponseMeta
-  _meta103, _err = p.Client_().Call(ctx, "discardFailures", &_args102, &_result104)
-  p.SetLastResponseMeta_(_meta103)
+  var _args104 EventAdminDiscardFailuresArgs
+  _args104.Selection = selection
+  var _result106 EventAdminDiscardFailuresResult
+  var _meta105 thrift.ResponseMeta
+  _meta105, _err = p.Client_().Call(ctx, "discardFailures", &_args104, &_result106)
+  p.SetLastResponseMeta_(_meta105)
   if _err != nil {
     return
   }
   switch {
-  case _result104.Missing!= nil:
-    return _r, _result104.Missing
-  case _result104.Invalid!= nil:
-    return _r, _result104.Invalid
-  case _result104.Unavailable!= nil:
-    return _r, _result104.Unavailable
-  case _result104.Unauthenticated!= nil:
-    return _r, _result104.Unauthenticated
+  case _result106.Missing!= nil:
+    return _r, _result106.Missing
+  case _result106.Invalid!= nil:
+    return _r, _result106.Invalid
+  case _result106.Unavailable!= nil:
+    return _r, _result106.Unavailable
+  case _result106.Unauthenticated!= nil:
+    return _r, _result106.Unauthenticated
+  case _result106.Conflict!= nil:
+    return _r, _result106.Conflict
   }
 
-  if _ret105 := _result104.GetSuccess(); _ret105 != nil {
-    return _ret105, nil
+  if _ret107 := _result106.GetSuccess(); _ret107 != nil {
+    return _ret107, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "discardFailures failed: unknown result")
 }
@@ -11327,28 +11394,28 @@ func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *Failu
 // Parameters:
 //  - ID
 func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args106 EventAdminGetJobArgs
-  _args106.ID = id
-  var _result108 EventAdminGetJobResult
-  var _meta107 thrift.ResponseMeta
-  _meta107, _err = p.Client_().Call(ctx, "getJob", &_args106, &_result108)
-  p.SetLastResponseMeta_(_meta107)
+  var _args108 EventAdminGetJobArgs
+  _args108.ID = id
+  var _result110 EventAdminGetJobResult
+  var _meta109 thrift.ResponseMeta
+  _meta109, _err = p.Client_().Call(ctx, "getJob", &_args108, &_result110)
+  p.SetLastResponseMeta_(_meta109)
   if _err != nil {
     return
   }
   switch {
-  case _result108.Missing!= nil:
-    return _r, _result108.Missing
-  case _result108.Invalid!= nil:
-    return _r, _result108.Invalid
-  case _result108.Unavailable!= nil:
-    return _r, _result108.Unavailable
-  case _result108.Unauthenticated!= nil:
-    return _r, _result108.Unauthenticated
+  case _result110.Missing!= nil:
+    return _r, _result110.Missing
+  case _result110.Invalid!= nil:
+    return _r, _result110.Invalid
+  case _result110.Unavailable!= nil:
+    return _r, _result110.Unavailable
+  case _result110.Unauthenticated!= nil:
+    return _r, _result110.Unauthenticated
   }
 
-  if _ret109 := _result108.GetSuccess(); _ret109 != nil {
-    return _ret109, nil
+  if _ret111 := _result110.GetSuccess(); _ret111 != nil {
+    return _ret111, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getJob failed: unknown result")
 }
@@ -11358,28 +11425,28 @@ func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err
 // Parameters:
 //  - ID
 func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args110 EventAdminCancelJobArgs
-  _args110.ID = id
-  var _result112 EventAdminCancelJobResult
-  var _meta111 thrift.ResponseMeta
-  _meta111, _err = p.Client_().Call(ctx, "cancelJob", &_args110, &_result112)
-  p.SetLastResponseMeta_(_meta111)
+  var _args112 EventAdminCancelJobArgs
+  _args112.ID = id
+  var _result114 EventAdminCancelJobResult
+  var _meta113 thrift.ResponseMeta
+  _meta113, _err = p.Client_().Call(ctx, "cancelJob", &_args112, &_result114)
+  p.SetLastResponseMeta_(_meta113)
   if _err != nil {
     return
   }
   switch {
-  case _result112.Missing!= nil:
-    return _r, _result112.Missing
-  case _result112.Invalid!= nil:
-    return _r, _result112.Invalid
-  case _result112.Unavailable!= nil:
-    return _r, _result112.Unavailable
-  case _result112.Unauthenticated!= nil:
-    return _r, _result112.Unauthenticated
+  case _result114.Missing!= nil:
+    return _r, _result114.Missing
+  case _result114.Invalid!= nil:
+    return _r, _result114.Invalid
+  case _result114.Unavailable!= nil:
+    return _r, _result114.Unavailable
+  case _result114.Unauthenticated!= nil:
+    return _r, _result114.Unauthenticated
   }
 
-  if _ret113 := _result112.GetSuccess(); _ret113 != nil {
-    return _ret113, nil
+  if _ret115 := _result114.GetSuccess(); _ret115 != nil {
+    return _ret115, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "cancelJob failed: unknown result")
 }
@@ -11391,30 +11458,30 @@ func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _
 //  - Group
 //  - Page
 func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group string, page *Page) (_r *DelayedPage, _err error) {
-  var _args114 EventAdminListDelayedArgs
-  _args114.Topic = topic
-  _args114.Group = group
-  _args114.Page = page
-  var _result116 EventAdminListDelayedResult
-  var _meta115 thrift.ResponseMeta
-  _meta115, _err = p.Client_().Call(ctx, "listDelayed", &_args114, &_result116)
-  p.SetLastResponseMeta_(_meta115)
+  var _args116 EventAdminListDelayedArgs
+  _args116.Topic = topic
+  _args116.Group = group
+  _args116.Page = page
+  var _result118 EventAdminListDelayedResult
+  var _meta117 thrift.ResponseMeta
+  _meta117, _err = p.Client_().Call(ctx, "listDelayed", &_args116, &_result118)
+  p.SetLastResponseMeta_(_meta117)
   if _err != nil {
     return
   }
   switch {
-  case _result116.Missing!= nil:
-    return _r, _result116.Missing
-  case _result116.Invalid!= nil:
-    return _r, _result116.Invalid
-  case _result116.Unavailable!= nil:
-    return _r, _result116.Unavailable
-  case _result116.Unauthenticated!= nil:
-    return _r, _result116.Unauthenticated
+  case _result118.Missing!= nil:
+    return _r, _result118.Missing
+  case _result118.Invalid!= nil:
+    return _r, _result118.Invalid
+  case _result118.Unavailable!= nil:
+    return _r, _result118.Unavailable
+  case _result118.Unauthenticated!= nil:
+    return _r, _result118.Unauthenticated
   }
 
-  if _ret117 := _result116.GetSuccess(); _ret117 != nil {
-    return _ret117, nil
+  if _ret119 := _result118.GetSuccess(); _ret119 != nil {
+    return _ret119, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listDelayed failed: unknown result")
 }
@@ -11425,28 +11492,28 @@ func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group 
 //  - Topic
 //  - ID
 func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id string) (_r []string, _err error) {
-  var _args118 EventAdminCancelDelayedArgs
-  _args118.Topic = topic
-  _args118.ID = id
-  var _result120 EventAdminCancelDelayedResult
-  var _meta119 thrift.ResponseMeta
-  _meta119, _err = p.Client_().Call(ctx, "cancelDelayed", &_args118, &_result120)
-  p.SetLastResponseMeta_(_meta119)
+  var _args120 EventAdminCancelDelayedArgs
+  _args120.Topic = topic
+  _args120.ID = id
+  var _result122 EventAdminCancelDelayedResult
+  var _meta121 thrift.ResponseMeta
+  _meta121, _err = p.Client_().Call(ctx, "cancelDelayed", &_args120, &_result122)
+  p.SetLastResponseMeta_(_meta121)
   if _err != nil {
     return
   }
   switch {
-  case _result120.Missing!= nil:
-    return _r, _result120.Missing
-  case _result120.Invalid!= nil:
-    return _r, _result120.Invalid
-  case _result120.Unavailable!= nil:
-    return _r, _result120.Unavailable
-  case _result120.Unauthenticated!= nil:
-    return _r, _result120.Unauthenticated
+  case _result122.Missing!= nil:
+    return _r, _result122.Missing
+  case _result122.Invalid!= nil:
+    return _r, _result122.Invalid
+  case _result122.Unavailable!= nil:
+    return _r, _result122.Unavailable
+  case _result122.Unauthenticated!= nil:
+    return _r, _result122.Unauthenticated
   }
 
-  return _result120.GetSuccess(), nil
+  return _result122.GetSuccess(), nil
 }
 
 // What others have put into the set of delayed events and nobody can read, at most `limit` of it (default 10, at most 100).
@@ -11456,30 +11523,30 @@ func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id s
 //  - Group
 //  - Limit
 func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, group string, limit int32) (_r *UnreadableEvents, _err error) {
-  var _args121 EventAdminListUnreadableArgs
-  _args121.Topic = topic
-  _args121.Group = group
-  _args121.Limit = limit
-  var _result123 EventAdminListUnreadableResult
-  var _meta122 thrift.ResponseMeta
-  _meta122, _err = p.Client_().Call(ctx, "listUnreadable", &_args121, &_result123)
-  p.SetLastResponseMeta_(_meta122)
+  var _args123 EventAdminListUnreadableArgs
+  _args123.Topic = topic
+  _args123.Group = group
+  _args123.Limit = limit
+  var _result125 EventAdminListUnreadableResult
+  var _meta124 thrift.ResponseMeta
+  _meta124, _err = p.Client_().Call(ctx, "listUnreadable", &_args123, &_result125)
+  p.SetLastResponseMeta_(_meta124)
   if _err != nil {
     return
   }
   switch {
-  case _result123.Missing!= nil:
-    return _r, _result123.Missing
-  case _result123.Invalid!= nil:
-    return _r, _result123.Invalid
-  case _result123.Unavailable!= nil:
-    return _r, _result123.Unavailable
-  case _result123.Unauthenticated!= nil:
-    return _r, _result123.Unauthenticated
+  case _result125.Missing!= nil:
+    return _r, _result125.Missing
+  case _result125.Invalid!= nil:
+    return _r, _result125.Invalid
+  case _result125.Unavailable!= nil:
+    return _r, _result125.Unavailable
+  case _result125.Unauthenticated!= nil:
+    return _r, _result125.Unauthenticated
   }
 
-  if _ret124 := _result123.GetSuccess(); _ret124 != nil {
-    return _ret124, nil
+  if _ret126 := _result125.GetSuccess(); _ret126 != nil {
+    return _ret126, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listUnreadable failed: unknown result")
 }
@@ -11489,27 +11556,27 @@ func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, gro
 // Parameters:
 //  - Topic
 func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*Stats, _err error) {
-  var _args125 EventAdminGetStatsArgs
-  _args125.Topic = topic
-  var _result127 EventAdminGetStatsResult
-  var _meta126 thrift.ResponseMeta
-  _meta126, _err = p.Client_().Call(ctx, "getStats", &_args125, &_result127)
-  p.SetLastResponseMeta_(_meta126)
+  var _args127 EventAdminGetStatsArgs
+  _args127.Topic = topic
+  var _result129 EventAdminGetStatsResult
+  var _meta128 thrift.ResponseMeta
+  _meta128, _err = p.Client_().Call(ctx, "getStats", &_args127, &_result129)
+  p.SetLastResponseMeta_(_meta128)
   if _err != nil {
     return
   }
   switch {
-  case _result127.Missing!= nil:
-    return _r, _result127.Missing
-  case _result127.Invalid!= nil:
-    return _r, _result127.Invalid
-  case _result127.Unavailable!= nil:
-    return _r, _result127.Unavailable
-  case _result127.Unauthenticated!= nil:
-    return _r, _result127.Unauthenticated
+  case _result129.Missing!= nil:
+    return _r, _result129.Missing
+  case _result129.Invalid!= nil:
+    return _r, _result129.Invalid
+  case _result129.Unavailable!= nil:
+    return _r, _result129.Unavailable
+  case _result129.Unauthenticated!= nil:
+    return _r, _result129.Unauthenticated
   }
 
-  return _result127.GetSuccess(), nil
+  return _result129.GetSuccess(), nil
 }
 
 // The processes that run handlers, by id, those included that are taken for dead.
@@ -11517,26 +11584,26 @@ func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*St
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListConsumers(ctx context.Context, page *Page) (_r *ConsumerPage, _err error) {
-  var _args128 EventAdminListConsumersArgs
-  _args128.Page = page
-  var _result130 EventAdminListConsumersResult
-  var _meta129 thrift.ResponseMeta
-  _meta129, _err = p.Client_().Call(ctx, "listConsumers", &_args128, &_result130)
-  p.SetLastResponseMeta_(_meta129)
+  var _args130 EventAdminListConsumersArgs
+  _args130.Page = page
+  var _result132 EventAdminListConsumersResult
+  var _meta131 thrift.ResponseMeta
+  _meta131, _err = p.Client_().Call(ctx, "listConsumers", &_args130, &_result132)
+  p.SetLastResponseMeta_(_meta131)
   if _err != nil {
     return
   }
   switch {
-  case _result130.Invalid!= nil:
-    return _r, _result130.Invalid
-  case _result130.Unavailable!= nil:
-    return _r, _result130.Unavailable
-  case _result130.Unauthenticated!= nil:
-    return _r, _result130.Unauthenticated
+  case _result132.Invalid!= nil:
+    return _r, _result132.Invalid
+  case _result132.Unavailable!= nil:
+    return _r, _result132.Unavailable
+  case _result132.Unauthenticated!= nil:
+    return _r, _result132.Unauthenticated
   }
 
-  if _ret131 := _result130.GetSuccess(); _ret131 != nil {
-    return _ret131, nil
+  if _ret133 := _result132.GetSuccess(); _ret133 != nil {
+    return _ret133, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listConsumers failed: unknown result")
 }
@@ -11561,36 +11628,36 @@ func (p *EventAdminProcessor) ProcessorMap() map[string]thrift.TProcessorFunctio
 
 func NewEventAdminProcessor(handler EventAdmin) *EventAdminProcessor {
 
-  self132 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self132.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
-  self132.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
-  self132.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
-  self132.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
-  self132.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
-  self132.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
-  self132.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
-  self132.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
-  self132.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
-  self132.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
-  self132.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
-  self132.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
-  self132.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
-  self132.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
-  self132.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
-  self132.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
-  self132.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
-  self132.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
-  self132.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
-  self132.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
-  self132.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
-  self132.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
-  self132.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
-  self132.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
-  self132.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
-  self132.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
-  self132.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
-  self132.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
-return self132
+  self134 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self134.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
+  self134.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
+  self134.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
+  self134.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
+  self134.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
+  self134.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
+  self134.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
+  self134.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
+  self134.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
+  self134.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
+  self134.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
+  self134.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
+  self134.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
+  self134.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
+  self134.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
+  self134.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
+  self134.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
+  self134.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
+  self134.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
+  self134.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
+  self134.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
+  self134.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
+  self134.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
+  self134.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
+  self134.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
+  self134.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
+  self134.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
+  self134.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
+return self134
 }
 
 func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -11601,12 +11668,12 @@ func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.T
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x133 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x135 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x133.Write(ctx, oprot)
+  x135.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x133
+  return false, x135
 
 }
 
@@ -11615,7 +11682,7 @@ type eventAdminProcessorPing struct {
 }
 
 func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err134 error
+  var _write_err136 error
   args := EventAdminPingArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -11667,40 +11734,40 @@ func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, ipro
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc135 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
+      _exc137 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err134 = thrift.WrapTException(err2)
+        _write_err136 = thrift.WrapTException(err2)
       }
-      if err2 := _exc135.Write(ctx, oprot); _write_err134 == nil && err2 != nil {
-        _write_err134 = thrift.WrapTException(err2)
+      if err2 := _exc137.Write(ctx, oprot); _write_err136 == nil && err2 != nil {
+        _write_err136 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err134 == nil && err2 != nil {
-        _write_err134 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err136 == nil && err2 != nil {
+        _write_err136 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err134 == nil && err2 != nil {
-        _write_err134 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err136 == nil && err2 != nil {
+        _write_err136 = thrift.WrapTException(err2)
       }
-      if _write_err134 != nil {
-        return false, thrift.WrapTException(_write_err134)
+      if _write_err136 != nil {
+        return false, thrift.WrapTException(_write_err136)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.REPLY, seqId); err2 != nil {
-    _write_err134 = thrift.WrapTException(err2)
+    _write_err136 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err134 == nil && err2 != nil {
-    _write_err134 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err136 == nil && err2 != nil {
+    _write_err136 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err134 == nil && err2 != nil {
-    _write_err134 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err136 == nil && err2 != nil {
+    _write_err136 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err134 == nil && err2 != nil {
-    _write_err134 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err136 == nil && err2 != nil {
+    _write_err136 = thrift.WrapTException(err2)
   }
-  if _write_err134 != nil {
-    return false, thrift.WrapTException(_write_err134)
+  if _write_err136 != nil {
+    return false, thrift.WrapTException(_write_err136)
   }
   return true, err
 }
@@ -11710,7 +11777,7 @@ type eventAdminProcessorListTopics struct {
 }
 
 func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err136 error
+  var _write_err138 error
   args := EventAdminListTopicsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -11764,21 +11831,21 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc137 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
+      _exc139 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err136 = thrift.WrapTException(err2)
+        _write_err138 = thrift.WrapTException(err2)
       }
-      if err2 := _exc137.Write(ctx, oprot); _write_err136 == nil && err2 != nil {
-        _write_err136 = thrift.WrapTException(err2)
+      if err2 := _exc139.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
+        _write_err138 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err136 == nil && err2 != nil {
-        _write_err136 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
+        _write_err138 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err136 == nil && err2 != nil {
-        _write_err136 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
+        _write_err138 = thrift.WrapTException(err2)
       }
-      if _write_err136 != nil {
-        return false, thrift.WrapTException(_write_err136)
+      if _write_err138 != nil {
+        return false, thrift.WrapTException(_write_err138)
       }
       return true, err
     }
@@ -11787,19 +11854,19 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.REPLY, seqId); err2 != nil {
-    _write_err136 = thrift.WrapTException(err2)
+    _write_err138 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err136 == nil && err2 != nil {
-    _write_err136 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
+    _write_err138 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err136 == nil && err2 != nil {
-    _write_err136 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
+    _write_err138 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err136 == nil && err2 != nil {
-    _write_err136 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
+    _write_err138 = thrift.WrapTException(err2)
   }
-  if _write_err136 != nil {
-    return false, thrift.WrapTException(_write_err136)
+  if _write_err138 != nil {
+    return false, thrift.WrapTException(_write_err138)
   }
   return true, err
 }
@@ -11809,7 +11876,7 @@ type eventAdminProcessorGetTopic struct {
 }
 
 func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err138 error
+  var _write_err140 error
   args := EventAdminGetTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -11865,21 +11932,21 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc139 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
+      _exc141 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := _exc139.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := _exc141.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if _write_err138 != nil {
-        return false, thrift.WrapTException(_write_err138)
+      if _write_err140 != nil {
+        return false, thrift.WrapTException(_write_err140)
       }
       return true, err
     }
@@ -11888,19 +11955,19 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if _write_err138 != nil {
-    return false, thrift.WrapTException(_write_err138)
+  if _write_err140 != nil {
+    return false, thrift.WrapTException(_write_err140)
   }
   return true, err
 }
@@ -11910,7 +11977,7 @@ type eventAdminProcessorCreateTopic struct {
 }
 
 func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err140 error
+  var _write_err142 error
   args := EventAdminCreateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -11968,21 +12035,21 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc141 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
+      _exc143 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := _exc141.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := _exc143.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if _write_err140 != nil {
-        return false, thrift.WrapTException(_write_err140)
+      if _write_err142 != nil {
+        return false, thrift.WrapTException(_write_err142)
       }
       return true, err
     }
@@ -11991,19 +12058,19 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if _write_err140 != nil {
-    return false, thrift.WrapTException(_write_err140)
+  if _write_err142 != nil {
+    return false, thrift.WrapTException(_write_err142)
   }
   return true, err
 }
@@ -12013,7 +12080,7 @@ type eventAdminProcessorUpdateTopic struct {
 }
 
 func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err142 error
+  var _write_err144 error
   args := EventAdminUpdateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12071,21 +12138,21 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc143 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
+      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := _exc143.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if _write_err142 != nil {
-        return false, thrift.WrapTException(_write_err142)
+      if _write_err144 != nil {
+        return false, thrift.WrapTException(_write_err144)
       }
       return true, err
     }
@@ -12094,19 +12161,19 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if _write_err142 != nil {
-    return false, thrift.WrapTException(_write_err142)
+  if _write_err144 != nil {
+    return false, thrift.WrapTException(_write_err144)
   }
   return true, err
 }
@@ -12116,7 +12183,7 @@ type eventAdminProcessorDeleteTopic struct {
 }
 
 func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err144 error
+  var _write_err146 error
   args := EventAdminDeleteTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12174,40 +12241,40 @@ func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
+      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if _write_err144 != nil {
-        return false, thrift.WrapTException(_write_err144)
+      if _write_err146 != nil {
+        return false, thrift.WrapTException(_write_err146)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if _write_err144 != nil {
-    return false, thrift.WrapTException(_write_err144)
+  if _write_err146 != nil {
+    return false, thrift.WrapTException(_write_err146)
   }
   return true, err
 }
@@ -12217,7 +12284,7 @@ type eventAdminProcessorEnableTopic struct {
 }
 
 func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err146 error
+  var _write_err148 error
   args := EventAdminEnableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12275,21 +12342,21 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
+      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if _write_err146 != nil {
-        return false, thrift.WrapTException(_write_err146)
+      if _write_err148 != nil {
+        return false, thrift.WrapTException(_write_err148)
       }
       return true, err
     }
@@ -12298,19 +12365,19 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if _write_err146 != nil {
-    return false, thrift.WrapTException(_write_err146)
+  if _write_err148 != nil {
+    return false, thrift.WrapTException(_write_err148)
   }
   return true, err
 }
@@ -12320,7 +12387,7 @@ type eventAdminProcessorDisableTopic struct {
 }
 
 func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err148 error
+  var _write_err150 error
   args := EventAdminDisableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12378,21 +12445,21 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
+      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if _write_err148 != nil {
-        return false, thrift.WrapTException(_write_err148)
+      if _write_err150 != nil {
+        return false, thrift.WrapTException(_write_err150)
       }
       return true, err
     }
@@ -12401,19 +12468,19 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if _write_err148 != nil {
-    return false, thrift.WrapTException(_write_err148)
+  if _write_err150 != nil {
+    return false, thrift.WrapTException(_write_err150)
   }
   return true, err
 }
@@ -12423,7 +12490,7 @@ type eventAdminProcessorAddGroup struct {
 }
 
 func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err150 error
+  var _write_err152 error
   args := EventAdminAddGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12483,21 +12550,21 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
+      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if _write_err150 != nil {
-        return false, thrift.WrapTException(_write_err150)
+      if _write_err152 != nil {
+        return false, thrift.WrapTException(_write_err152)
       }
       return true, err
     }
@@ -12506,19 +12573,19 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if _write_err150 != nil {
-    return false, thrift.WrapTException(_write_err150)
+  if _write_err152 != nil {
+    return false, thrift.WrapTException(_write_err152)
   }
   return true, err
 }
@@ -12528,7 +12595,7 @@ type eventAdminProcessorRemoveGroup struct {
 }
 
 func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err152 error
+  var _write_err154 error
   args := EventAdminRemoveGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12586,21 +12653,21 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
+      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if _write_err152 != nil {
-        return false, thrift.WrapTException(_write_err152)
+      if _write_err154 != nil {
+        return false, thrift.WrapTException(_write_err154)
       }
       return true, err
     }
@@ -12609,19 +12676,19 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if _write_err152 != nil {
-    return false, thrift.WrapTException(_write_err152)
+  if _write_err154 != nil {
+    return false, thrift.WrapTException(_write_err154)
   }
   return true, err
 }
@@ -12631,7 +12698,7 @@ type eventAdminProcessorListHandlers struct {
 }
 
 func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err154 error
+  var _write_err156 error
   args := EventAdminListHandlersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12687,21 +12754,21 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
+      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if _write_err154 != nil {
-        return false, thrift.WrapTException(_write_err154)
+      if _write_err156 != nil {
+        return false, thrift.WrapTException(_write_err156)
       }
       return true, err
     }
@@ -12710,19 +12777,19 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.REPLY, seqId); err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if _write_err154 != nil {
-    return false, thrift.WrapTException(_write_err154)
+  if _write_err156 != nil {
+    return false, thrift.WrapTException(_write_err156)
   }
   return true, err
 }
@@ -12732,7 +12799,7 @@ type eventAdminProcessorGetHandler struct {
 }
 
 func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err156 error
+  var _write_err158 error
   args := EventAdminGetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12788,21 +12855,21 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
+      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if _write_err156 != nil {
-        return false, thrift.WrapTException(_write_err156)
+      if _write_err158 != nil {
+        return false, thrift.WrapTException(_write_err158)
       }
       return true, err
     }
@@ -12811,19 +12878,19 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if _write_err156 != nil {
-    return false, thrift.WrapTException(_write_err156)
+  if _write_err158 != nil {
+    return false, thrift.WrapTException(_write_err158)
   }
   return true, err
 }
@@ -12833,7 +12900,7 @@ type eventAdminProcessorUpdateHandler struct {
 }
 
 func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err158 error
+  var _write_err160 error
   args := EventAdminUpdateHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12891,21 +12958,21 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
+      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if _write_err158 != nil {
-        return false, thrift.WrapTException(_write_err158)
+      if _write_err160 != nil {
+        return false, thrift.WrapTException(_write_err160)
       }
       return true, err
     }
@@ -12914,19 +12981,19 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if _write_err158 != nil {
-    return false, thrift.WrapTException(_write_err158)
+  if _write_err160 != nil {
+    return false, thrift.WrapTException(_write_err160)
   }
   return true, err
 }
@@ -12936,7 +13003,7 @@ type eventAdminProcessorEnableHandler struct {
 }
 
 func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err160 error
+  var _write_err162 error
   args := EventAdminEnableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12994,40 +13061,40 @@ func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
+      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if _write_err160 != nil {
-        return false, thrift.WrapTException(_write_err160)
+      if _write_err162 != nil {
+        return false, thrift.WrapTException(_write_err162)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if _write_err160 != nil {
-    return false, thrift.WrapTException(_write_err160)
+  if _write_err162 != nil {
+    return false, thrift.WrapTException(_write_err162)
   }
   return true, err
 }
@@ -13037,7 +13104,7 @@ type eventAdminProcessorDisableHandler struct {
 }
 
 func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err162 error
+  var _write_err164 error
   args := EventAdminDisableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13095,40 +13162,40 @@ func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
+      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if _write_err162 != nil {
-        return false, thrift.WrapTException(_write_err162)
+      if _write_err164 != nil {
+        return false, thrift.WrapTException(_write_err164)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if _write_err162 != nil {
-    return false, thrift.WrapTException(_write_err162)
+  if _write_err164 != nil {
+    return false, thrift.WrapTException(_write_err164)
   }
   return true, err
 }
@@ -13138,7 +13205,7 @@ type eventAdminProcessorResetHandler struct {
 }
 
 func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err164 error
+  var _write_err166 error
   args := EventAdminResetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13196,40 +13263,40 @@ func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
+      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if _write_err164 != nil {
-        return false, thrift.WrapTException(_write_err164)
+      if _write_err166 != nil {
+        return false, thrift.WrapTException(_write_err166)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if _write_err164 != nil {
-    return false, thrift.WrapTException(_write_err164)
+  if _write_err166 != nil {
+    return false, thrift.WrapTException(_write_err166)
   }
   return true, err
 }
@@ -13239,7 +13306,7 @@ type eventAdminProcessorListFailures struct {
 }
 
 func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err166 error
+  var _write_err168 error
   args := EventAdminListFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13295,21 +13362,21 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
+      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if _write_err166 != nil {
-        return false, thrift.WrapTException(_write_err166)
+      if _write_err168 != nil {
+        return false, thrift.WrapTException(_write_err168)
       }
       return true, err
     }
@@ -13318,19 +13385,19 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if _write_err166 != nil {
-    return false, thrift.WrapTException(_write_err166)
+  if _write_err168 != nil {
+    return false, thrift.WrapTException(_write_err168)
   }
   return true, err
 }
@@ -13340,7 +13407,7 @@ type eventAdminProcessorGetFailure struct {
 }
 
 func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err168 error
+  var _write_err170 error
   args := EventAdminGetFailureArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13396,21 +13463,21 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
+      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if _write_err168 != nil {
-        return false, thrift.WrapTException(_write_err168)
+      if _write_err170 != nil {
+        return false, thrift.WrapTException(_write_err170)
       }
       return true, err
     }
@@ -13419,19 +13486,19 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.REPLY, seqId); err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if _write_err168 != nil {
-    return false, thrift.WrapTException(_write_err168)
+  if _write_err170 != nil {
+    return false, thrift.WrapTException(_write_err170)
   }
   return true, err
 }
@@ -13441,7 +13508,7 @@ type eventAdminProcessorCountFailures struct {
 }
 
 func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err170 error
+  var _write_err172 error
   args := EventAdminCountFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13497,21 +13564,21 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
+      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if _write_err170 != nil {
-        return false, thrift.WrapTException(_write_err170)
+      if _write_err172 != nil {
+        return false, thrift.WrapTException(_write_err172)
       }
       return true, err
     }
@@ -13520,19 +13587,19 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if _write_err170 != nil {
-    return false, thrift.WrapTException(_write_err170)
+  if _write_err172 != nil {
+    return false, thrift.WrapTException(_write_err172)
   }
   return true, err
 }
@@ -13542,7 +13609,7 @@ type eventAdminProcessorReplayFailures struct {
 }
 
 func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err172 error
+  var _write_err174 error
   args := EventAdminReplayFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13594,25 +13661,27 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
+      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if _write_err172 != nil {
-        return false, thrift.WrapTException(_write_err172)
+      if _write_err174 != nil {
+        return false, thrift.WrapTException(_write_err174)
       }
       return true, err
     }
@@ -13621,19 +13690,19 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if _write_err172 != nil {
-    return false, thrift.WrapTException(_write_err172)
+  if _write_err174 != nil {
+    return false, thrift.WrapTException(_write_err174)
   }
   return true, err
 }
@@ -13643,7 +13712,7 @@ type eventAdminProcessorDiscardFailures struct {
 }
 
 func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err174 error
+  var _write_err176 error
   args := EventAdminDiscardFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13695,25 +13764,27 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
+      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if _write_err174 != nil {
-        return false, thrift.WrapTException(_write_err174)
+      if _write_err176 != nil {
+        return false, thrift.WrapTException(_write_err176)
       }
       return true, err
     }
@@ -13722,19 +13793,19 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if _write_err174 != nil {
-    return false, thrift.WrapTException(_write_err174)
+  if _write_err176 != nil {
+    return false, thrift.WrapTException(_write_err176)
   }
   return true, err
 }
@@ -13744,7 +13815,7 @@ type eventAdminProcessorGetJob struct {
 }
 
 func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err176 error
+  var _write_err178 error
   args := EventAdminGetJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13800,21 +13871,21 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
+      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if _write_err176 != nil {
-        return false, thrift.WrapTException(_write_err176)
+      if _write_err178 != nil {
+        return false, thrift.WrapTException(_write_err178)
       }
       return true, err
     }
@@ -13823,19 +13894,19 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if _write_err176 != nil {
-    return false, thrift.WrapTException(_write_err176)
+  if _write_err178 != nil {
+    return false, thrift.WrapTException(_write_err178)
   }
   return true, err
 }
@@ -13845,7 +13916,7 @@ type eventAdminProcessorCancelJob struct {
 }
 
 func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err178 error
+  var _write_err180 error
   args := EventAdminCancelJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13901,21 +13972,21 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
+      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if _write_err178 != nil {
-        return false, thrift.WrapTException(_write_err178)
+      if _write_err180 != nil {
+        return false, thrift.WrapTException(_write_err180)
       }
       return true, err
     }
@@ -13924,19 +13995,19 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if _write_err178 != nil {
-    return false, thrift.WrapTException(_write_err178)
+  if _write_err180 != nil {
+    return false, thrift.WrapTException(_write_err180)
   }
   return true, err
 }
@@ -13946,7 +14017,7 @@ type eventAdminProcessorListDelayed struct {
 }
 
 func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err180 error
+  var _write_err182 error
   args := EventAdminListDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14002,21 +14073,21 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
+      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if _write_err180 != nil {
-        return false, thrift.WrapTException(_write_err180)
+      if _write_err182 != nil {
+        return false, thrift.WrapTException(_write_err182)
       }
       return true, err
     }
@@ -14025,19 +14096,19 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if _write_err180 != nil {
-    return false, thrift.WrapTException(_write_err180)
+  if _write_err182 != nil {
+    return false, thrift.WrapTException(_write_err182)
   }
   return true, err
 }
@@ -14047,7 +14118,7 @@ type eventAdminProcessorCancelDelayed struct {
 }
 
 func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err182 error
+  var _write_err184 error
   args := EventAdminCancelDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14103,21 +14174,21 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
+      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if _write_err182 != nil {
-        return false, thrift.WrapTException(_write_err182)
+      if _write_err184 != nil {
+        return false, thrift.WrapTException(_write_err184)
       }
       return true, err
     }
@@ -14126,19 +14197,19 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if _write_err182 != nil {
-    return false, thrift.WrapTException(_write_err182)
+  if _write_err184 != nil {
+    return false, thrift.WrapTException(_write_err184)
   }
   return true, err
 }
@@ -14148,7 +14219,7 @@ type eventAdminProcessorListUnreadable struct {
 }
 
 func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err184 error
+  var _write_err186 error
   args := EventAdminListUnreadableArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14204,21 +14275,21 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
+      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if _write_err184 != nil {
-        return false, thrift.WrapTException(_write_err184)
+      if _write_err186 != nil {
+        return false, thrift.WrapTException(_write_err186)
       }
       return true, err
     }
@@ -14227,19 +14298,19 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.REPLY, seqId); err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if _write_err184 != nil {
-    return false, thrift.WrapTException(_write_err184)
+  if _write_err186 != nil {
+    return false, thrift.WrapTException(_write_err186)
   }
   return true, err
 }
@@ -14249,7 +14320,7 @@ type eventAdminProcessorGetStats struct {
 }
 
 func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err186 error
+  var _write_err188 error
   args := EventAdminGetStatsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14305,21 +14376,21 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
+      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if _write_err186 != nil {
-        return false, thrift.WrapTException(_write_err186)
+      if _write_err188 != nil {
+        return false, thrift.WrapTException(_write_err188)
       }
       return true, err
     }
@@ -14328,19 +14399,19 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.REPLY, seqId); err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if _write_err186 != nil {
-    return false, thrift.WrapTException(_write_err186)
+  if _write_err188 != nil {
+    return false, thrift.WrapTException(_write_err188)
   }
   return true, err
 }
@@ -14350,7 +14421,7 @@ type eventAdminProcessorListConsumers struct {
 }
 
 func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err188 error
+  var _write_err190 error
   args := EventAdminListConsumersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14404,21 +14475,21 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
+      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if _write_err188 != nil {
-        return false, thrift.WrapTException(_write_err188)
+      if _write_err190 != nil {
+        return false, thrift.WrapTException(_write_err190)
       }
       return true, err
     }
@@ -14427,19 +14498,19 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.REPLY, seqId); err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if _write_err188 != nil {
-    return false, thrift.WrapTException(_write_err188)
+  if _write_err190 != nil {
+    return false, thrift.WrapTException(_write_err190)
   }
   return true, err
 }
@@ -22184,12 +22255,14 @@ func (p *EventAdminReplayFailuresArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminReplayFailuresResult struct {
   Success *Job `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminReplayFailuresResult() *EventAdminReplayFailuresResult {
@@ -22231,6 +22304,13 @@ func (p *EventAdminReplayFailuresResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminReplayFailuresResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminReplayFailuresResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminReplayFailuresResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminReplayFailuresResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -22249,6 +22329,10 @@ func (p *EventAdminReplayFailuresResult) IsSetUnavailable() bool {
 
 func (p *EventAdminReplayFailuresResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminReplayFailuresResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminReplayFailuresResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -22314,6 +22398,16 @@ func (p *EventAdminReplayFailuresResult) Read(ctx context.Context, iprot thrift.
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -22369,6 +22463,14 @@ func (p *EventAdminReplayFailuresResult)  ReadField4(ctx context.Context, iprot 
   return nil
 }
 
+func (p *EventAdminReplayFailuresResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminReplayFailuresResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "replayFailures_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -22378,6 +22480,7 @@ func (p *EventAdminReplayFailuresResult) Write(ctx context.Context, oprot thrift
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -22447,6 +22550,19 @@ func (p *EventAdminReplayFailuresResult) writeField4(ctx context.Context, oprot 
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminReplayFailuresResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -22562,12 +22678,14 @@ func (p *EventAdminDiscardFailuresArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminDiscardFailuresResult struct {
   Success *Job `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminDiscardFailuresResult() *EventAdminDiscardFailuresResult {
@@ -22609,6 +22727,13 @@ func (p *EventAdminDiscardFailuresResult) GetUnauthenticated() *Unauthenticated 
   }
 return p.Unauthenticated
 }
+var EventAdminDiscardFailuresResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminDiscardFailuresResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminDiscardFailuresResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminDiscardFailuresResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -22627,6 +22752,10 @@ func (p *EventAdminDiscardFailuresResult) IsSetUnavailable() bool {
 
 func (p *EventAdminDiscardFailuresResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminDiscardFailuresResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminDiscardFailuresResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -22692,6 +22821,16 @@ func (p *EventAdminDiscardFailuresResult) Read(ctx context.Context, iprot thrift
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -22747,6 +22886,14 @@ func (p *EventAdminDiscardFailuresResult)  ReadField4(ctx context.Context, iprot
   return nil
 }
 
+func (p *EventAdminDiscardFailuresResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminDiscardFailuresResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "discardFailures_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -22756,6 +22903,7 @@ func (p *EventAdminDiscardFailuresResult) Write(ctx context.Context, oprot thrif
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -22825,6 +22973,19 @@ func (p *EventAdminDiscardFailuresResult) writeField4(ctx context.Context, oprot
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminDiscardFailuresResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -24312,13 +24473,13 @@ func (p *EventAdminCancelDelayedResult)  ReadField0(ctx context.Context, iprot t
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem190 string
+var _elem192 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem190 = v
+    _elem192 = v
 }
-    p.Success = append(p.Success, _elem190)
+    p.Success = append(p.Success, _elem192)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -25145,11 +25306,11 @@ func (p *EventAdminGetStatsResult)  ReadField0(ctx context.Context, iprot thrift
   tSlice := make([]*Stats, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-    _elem191 := &Stats{}
-    if err := _elem191.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem191), err)
+    _elem193 := &Stats{}
+    if err := _elem193.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem193), err)
     }
-    p.Success = append(p.Success, _elem191)
+    p.Success = append(p.Success, _elem193)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -25689,32 +25850,32 @@ func (p *EventBusClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 //  - Topic
 //  - Message
 func (p *EventBusClient) Send(ctx context.Context, topic string, message *Message) (_r string, _err error) {
-  var _args192 EventBusSendArgs
-  _args192.Topic = topic
-  _args192.Message = message
-  var _result194 EventBusSendResult
-  var _meta193 thrift.ResponseMeta
-  _meta193, _err = p.Client_().Call(ctx, "send", &_args192, &_result194)
-  p.SetLastResponseMeta_(_meta193)
+  var _args194 EventBusSendArgs
+  _args194.Topic = topic
+  _args194.Message = message
+  var _result196 EventBusSendResult
+  var _meta195 thrift.ResponseMeta
+  _meta195, _err = p.Client_().Call(ctx, "send", &_args194, &_result196)
+  p.SetLastResponseMeta_(_meta195)
   if _err != nil {
     return
   }
   switch {
-  case _result194.Missing!= nil:
-    return _r, _result194.Missing
-  case _result194.Invalid!= nil:
-    return _r, _result194.Invalid
-  case _result194.Disabled!= nil:
-    return _r, _result194.Disabled
-  case _result194.Unavailable!= nil:
-    return _r, _result194.Unavailable
-  case _result194.Unauthenticated!= nil:
-    return _r, _result194.Unauthenticated
-  case _result194.Conflict!= nil:
-    return _r, _result194.Conflict
+  case _result196.Missing!= nil:
+    return _r, _result196.Missing
+  case _result196.Invalid!= nil:
+    return _r, _result196.Invalid
+  case _result196.Disabled!= nil:
+    return _r, _result196.Disabled
+  case _result196.Unavailable!= nil:
+    return _r, _result196.Unavailable
+  case _result196.Unauthenticated!= nil:
+    return _r, _result196.Unauthenticated
+  case _result196.Conflict!= nil:
+    return _r, _result196.Conflict
   }
 
-  return _result194.GetSuccess(), nil
+  return _result196.GetSuccess(), nil
 }
 
 // Is send with a delay: the event is handed out delay_ms after Redis has taken it. The message names no time itself.
@@ -25724,33 +25885,33 @@ func (p *EventBusClient) Send(ctx context.Context, topic string, message *Messag
 //  - Message
 //  - DelayMs
 func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message *Message, delay_ms int64) (_r string, _err error) {
-  var _args195 EventBusSendDelayedArgs
-  _args195.Topic = topic
-  _args195.Message = message
-  _args195.DelayMs = delay_ms
-  var _result197 EventBusSendDelayedResult
-  var _meta196 thrift.ResponseMeta
-  _meta196, _err = p.Client_().Call(ctx, "sendDelayed", &_args195, &_result197)
-  p.SetLastResponseMeta_(_meta196)
+  var _args197 EventBusSendDelayedArgs
+  _args197.Topic = topic
+  _args197.Message = message
+  _args197.DelayMs = delay_ms
+  var _result199 EventBusSendDelayedResult
+  var _meta198 thrift.ResponseMeta
+  _meta198, _err = p.Client_().Call(ctx, "sendDelayed", &_args197, &_result199)
+  p.SetLastResponseMeta_(_meta198)
   if _err != nil {
     return
   }
   switch {
-  case _result197.Missing!= nil:
-    return _r, _result197.Missing
-  case _result197.Invalid!= nil:
-    return _r, _result197.Invalid
-  case _result197.Disabled!= nil:
-    return _r, _result197.Disabled
-  case _result197.Unavailable!= nil:
-    return _r, _result197.Unavailable
-  case _result197.Unauthenticated!= nil:
-    return _r, _result197.Unauthenticated
-  case _result197.Conflict!= nil:
-    return _r, _result197.Conflict
+  case _result199.Missing!= nil:
+    return _r, _result199.Missing
+  case _result199.Invalid!= nil:
+    return _r, _result199.Invalid
+  case _result199.Disabled!= nil:
+    return _r, _result199.Disabled
+  case _result199.Unavailable!= nil:
+    return _r, _result199.Unavailable
+  case _result199.Unauthenticated!= nil:
+    return _r, _result199.Unauthenticated
+  case _result199.Conflict!= nil:
+    return _r, _result199.Conflict
   }
 
-  return _result197.GetSuccess(), nil
+  return _result199.GetSuccess(), nil
 }
 
 // Sends up to 1000 events in one step: all of them, in their order, to every group, or none. Returns their ids.
@@ -25759,32 +25920,32 @@ func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message 
 //  - Topic
 //  - Messages
 func (p *EventBusClient) SendBatch(ctx context.Context, topic string, messages []*Message) (_r []string, _err error) {
-  var _args198 EventBusSendBatchArgs
-  _args198.Topic = topic
-  _args198.Messages = messages
-  var _result200 EventBusSendBatchResult
-  var _meta199 thrift.ResponseMeta
-  _meta199, _err = p.Client_().Call(ctx, "sendBatch", &_args198, &_result200)
-  p.SetLastResponseMeta_(_meta199)
+  var _args200 EventBusSendBatchArgs
+  _args200.Topic = topic
+  _args200.Messages = messages
+  var _result202 EventBusSendBatchResult
+  var _meta201 thrift.ResponseMeta
+  _meta201, _err = p.Client_().Call(ctx, "sendBatch", &_args200, &_result202)
+  p.SetLastResponseMeta_(_meta201)
   if _err != nil {
     return
   }
   switch {
-  case _result200.Missing!= nil:
-    return _r, _result200.Missing
-  case _result200.Invalid!= nil:
-    return _r, _result200.Invalid
-  case _result200.Disabled!= nil:
-    return _r, _result200.Disabled
-  case _result200.Unavailable!= nil:
-    return _r, _result200.Unavailable
-  case _result200.Unauthenticated!= nil:
-    return _r, _result200.Unauthenticated
-  case _result200.Conflict!= nil:
-    return _r, _result200.Conflict
+  case _result202.Missing!= nil:
+    return _r, _result202.Missing
+  case _result202.Invalid!= nil:
+    return _r, _result202.Invalid
+  case _result202.Disabled!= nil:
+    return _r, _result202.Disabled
+  case _result202.Unavailable!= nil:
+    return _r, _result202.Unavailable
+  case _result202.Unauthenticated!= nil:
+    return _r, _result202.Unauthenticated
+  case _result202.Conflict!= nil:
+    return _r, _result202.Conflict
   }
 
-  return _result200.GetSuccess(), nil
+  return _result202.GetSuccess(), nil
 }
 
 type EventBusProcessor struct {
@@ -25807,11 +25968,11 @@ func (p *EventBusProcessor) ProcessorMap() map[string]thrift.TProcessorFunction 
 
 func NewEventBusProcessor(handler EventBus) *EventBusProcessor {
 
-  self201 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self201.processorMap["send"] = &eventBusProcessorSend{handler:handler}
-  self201.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
-  self201.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
-return self201
+  self203 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self203.processorMap["send"] = &eventBusProcessorSend{handler:handler}
+  self203.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
+  self203.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
+return self203
 }
 
 func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -25822,12 +25983,12 @@ func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TPr
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x202 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x204 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x202.Write(ctx, oprot)
+  x204.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x202
+  return false, x204
 
 }
 
@@ -25836,7 +25997,7 @@ type eventBusProcessorSend struct {
 }
 
 func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err203 error
+  var _write_err205 error
   args := EventBusSendArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -25896,21 +26057,21 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc204 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
+      _exc206 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err203 = thrift.WrapTException(err2)
+        _write_err205 = thrift.WrapTException(err2)
       }
-      if err2 := _exc204.Write(ctx, oprot); _write_err203 == nil && err2 != nil {
-        _write_err203 = thrift.WrapTException(err2)
+      if err2 := _exc206.Write(ctx, oprot); _write_err205 == nil && err2 != nil {
+        _write_err205 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err203 == nil && err2 != nil {
-        _write_err203 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err205 == nil && err2 != nil {
+        _write_err205 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err203 == nil && err2 != nil {
-        _write_err203 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err205 == nil && err2 != nil {
+        _write_err205 = thrift.WrapTException(err2)
       }
-      if _write_err203 != nil {
-        return false, thrift.WrapTException(_write_err203)
+      if _write_err205 != nil {
+        return false, thrift.WrapTException(_write_err205)
       }
       return true, err
     }
@@ -25919,19 +26080,19 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.REPLY, seqId); err2 != nil {
-    _write_err203 = thrift.WrapTException(err2)
+    _write_err205 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err203 == nil && err2 != nil {
-    _write_err203 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err205 == nil && err2 != nil {
+    _write_err205 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err203 == nil && err2 != nil {
-    _write_err203 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err205 == nil && err2 != nil {
+    _write_err205 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err203 == nil && err2 != nil {
-    _write_err203 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err205 == nil && err2 != nil {
+    _write_err205 = thrift.WrapTException(err2)
   }
-  if _write_err203 != nil {
-    return false, thrift.WrapTException(_write_err203)
+  if _write_err205 != nil {
+    return false, thrift.WrapTException(_write_err205)
   }
   return true, err
 }
@@ -25941,7 +26102,7 @@ type eventBusProcessorSendDelayed struct {
 }
 
 func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err205 error
+  var _write_err207 error
   args := EventBusSendDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26001,21 +26162,21 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc206 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
+      _exc208 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err205 = thrift.WrapTException(err2)
+        _write_err207 = thrift.WrapTException(err2)
       }
-      if err2 := _exc206.Write(ctx, oprot); _write_err205 == nil && err2 != nil {
-        _write_err205 = thrift.WrapTException(err2)
+      if err2 := _exc208.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
+        _write_err207 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err205 == nil && err2 != nil {
-        _write_err205 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
+        _write_err207 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err205 == nil && err2 != nil {
-        _write_err205 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
+        _write_err207 = thrift.WrapTException(err2)
       }
-      if _write_err205 != nil {
-        return false, thrift.WrapTException(_write_err205)
+      if _write_err207 != nil {
+        return false, thrift.WrapTException(_write_err207)
       }
       return true, err
     }
@@ -26024,19 +26185,19 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err205 = thrift.WrapTException(err2)
+    _write_err207 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err205 == nil && err2 != nil {
-    _write_err205 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
+    _write_err207 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err205 == nil && err2 != nil {
-    _write_err205 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
+    _write_err207 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err205 == nil && err2 != nil {
-    _write_err205 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
+    _write_err207 = thrift.WrapTException(err2)
   }
-  if _write_err205 != nil {
-    return false, thrift.WrapTException(_write_err205)
+  if _write_err207 != nil {
+    return false, thrift.WrapTException(_write_err207)
   }
   return true, err
 }
@@ -26046,7 +26207,7 @@ type eventBusProcessorSendBatch struct {
 }
 
 func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err207 error
+  var _write_err209 error
   args := EventBusSendBatchArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26106,21 +26267,21 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc208 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
+      _exc210 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := _exc208.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := _exc210.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if _write_err207 != nil {
-        return false, thrift.WrapTException(_write_err207)
+      if _write_err209 != nil {
+        return false, thrift.WrapTException(_write_err209)
       }
       return true, err
     }
@@ -26129,19 +26290,19 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.REPLY, seqId); err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if _write_err207 != nil {
-    return false, thrift.WrapTException(_write_err207)
+  if _write_err209 != nil {
+    return false, thrift.WrapTException(_write_err209)
   }
   return true, err
 }
@@ -27278,11 +27439,11 @@ func (p *EventBusSendBatchArgs)  ReadField2(ctx context.Context, iprot thrift.TP
   tSlice := make([]*Message, 0, size)
   p.Messages =  tSlice
   for i := 0; i < size; i ++ {
-    _elem209 := &Message{}
-    if err := _elem209.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem209), err)
+    _elem211 := &Message{}
+    if err := _elem211.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem211), err)
     }
-    p.Messages = append(p.Messages, _elem209)
+    p.Messages = append(p.Messages, _elem211)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -27543,13 +27704,13 @@ func (p *EventBusSendBatchResult)  ReadField0(ctx context.Context, iprot thrift.
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem210 string
+var _elem212 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem210 = v
+    _elem212 = v
 }
-    p.Success = append(p.Success, _elem210)
+    p.Success = append(p.Success, _elem212)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -27778,17 +27939,17 @@ func (p *EventHandlerClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 // Parameters:
 //  - Event
 func (p *EventHandlerClient) Handle(ctx context.Context, event *Event) (_r *HandleResult_, _err error) {
-  var _args211 EventHandlerHandleArgs
-  _args211.Event = event
-  var _result213 EventHandlerHandleResult
-  var _meta212 thrift.ResponseMeta
-  _meta212, _err = p.Client_().Call(ctx, "handle", &_args211, &_result213)
-  p.SetLastResponseMeta_(_meta212)
+  var _args213 EventHandlerHandleArgs
+  _args213.Event = event
+  var _result215 EventHandlerHandleResult
+  var _meta214 thrift.ResponseMeta
+  _meta214, _err = p.Client_().Call(ctx, "handle", &_args213, &_result215)
+  p.SetLastResponseMeta_(_meta214)
   if _err != nil {
     return
   }
-  if _ret214 := _result213.GetSuccess(); _ret214 != nil {
-    return _ret214, nil
+  if _ret216 := _result215.GetSuccess(); _ret216 != nil {
+    return _ret216, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "handle failed: unknown result")
 }
@@ -27813,9 +27974,9 @@ func (p *EventHandlerProcessor) ProcessorMap() map[string]thrift.TProcessorFunct
 
 func NewEventHandlerProcessor(handler EventHandler) *EventHandlerProcessor {
 
-  self215 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self215.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
-return self215
+  self217 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self217.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
+return self217
 }
 
 func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -27826,12 +27987,12 @@ func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x216 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x218 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x216.Write(ctx, oprot)
+  x218.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x216
+  return false, x218
 
 }
 
@@ -27840,7 +28001,7 @@ type eventHandlerProcessorHandle struct {
 }
 
 func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err217 error
+  var _write_err219 error
   args := EventHandlerHandleArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -27886,21 +28047,21 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
     if errors.Is(err2, thrift.ErrAbandonRequest) {
       return false, thrift.WrapTException(err2)
     }
-    _exc218 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
+    _exc220 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
     if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.EXCEPTION, seqId); err2 != nil {
-      _write_err217 = thrift.WrapTException(err2)
+      _write_err219 = thrift.WrapTException(err2)
     }
-    if err2 := _exc218.Write(ctx, oprot); _write_err217 == nil && err2 != nil {
-      _write_err217 = thrift.WrapTException(err2)
+    if err2 := _exc220.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
+      _write_err219 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.WriteMessageEnd(ctx); _write_err217 == nil && err2 != nil {
-      _write_err217 = thrift.WrapTException(err2)
+    if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
+      _write_err219 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.Flush(ctx); _write_err217 == nil && err2 != nil {
-      _write_err217 = thrift.WrapTException(err2)
+    if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
+      _write_err219 = thrift.WrapTException(err2)
     }
-    if _write_err217 != nil {
-      return false, thrift.WrapTException(_write_err217)
+    if _write_err219 != nil {
+      return false, thrift.WrapTException(_write_err219)
     }
     return true, err
   } else {
@@ -27908,19 +28069,19 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.REPLY, seqId); err2 != nil {
-    _write_err217 = thrift.WrapTException(err2)
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err217 == nil && err2 != nil {
-    _write_err217 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err217 == nil && err2 != nil {
-    _write_err217 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err217 == nil && err2 != nil {
-    _write_err217 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if _write_err217 != nil {
-    return false, thrift.WrapTException(_write_err217)
+  if _write_err219 != nil {
+    return false, thrift.WrapTException(_write_err219)
   }
   return true, err
 }

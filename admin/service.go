@@ -1,0 +1,198 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// Service carries out the administration on Redis.
+type Service struct {
+	bus   *eventbus.Bus
+	group string
+	jobs  jobs
+}
+
+var _ API = (*Service)(nil)
+
+// New returns a service on a namespace of a Redis: cfg is that of the bus which it
+// administers, and its group the one that "" means. It does no I/O. Close it when
+// it is not used any more; rdb stays open.
+func New(rdb redis.UniversalClient, cfg eventbus.Config) (*Service, error) {
+	bus, err := eventbus.New(rdb, cfg)
+	if err != nil {
+		return nil, fmt.Errorf("make an admin service: %w", err)
+	}
+	s := &Service{bus: bus, group: cmp.Or(cfg.Group, eventbus.DefaultGroup)}
+	s.jobs.init(rdb, cmp.Or(cfg.Namespace, eventbus.DefaultNamespace))
+	return s, nil
+}
+
+// Close ends the jobs that run here, which others then see as interrupted, and
+// the service's bus.
+func (s *Service) Close() error {
+	s.jobs.close()
+	return s.bus.Close()
+}
+
+func (s *Service) of(group string) string { return cmp.Or(group, s.group) }
+
+// Ping implements API.
+func (s *Service) Ping(ctx context.Context) error { return s.bus.Health(ctx) }
+
+// ListHandlers implements API.
+func (s *Service) ListHandlers(ctx context.Context, topic, group string, page Page) (HandlerPage, error) {
+	if err := page.check(); err != nil {
+		return HandlerPage{}, fmt.Errorf("list handlers of topic %q: %w", topic, err)
+	}
+	all, err := s.bus.Handlers().InGroup(s.of(group)).List(ctx, topic)
+	if err != nil {
+		return HandlerPage{}, err
+	}
+	var p HandlerPage
+	p.Handlers, p.Next = cut(all, page, func(h eventbus.HandlerInfo) string { return h.ID }, func(h eventbus.HandlerInfo) int {
+		size := elementSize
+		for _, id := range h.Consumers {
+			size += len(id) + 8
+		}
+		return size
+	})
+	return p, nil
+}
+
+// GetHandler implements API.
+func (s *Service) GetHandler(ctx context.Context, topic, group, id string) (eventbus.HandlerInfo, error) {
+	return s.bus.Handlers().InGroup(s.of(group)).Get(ctx, topic, id)
+}
+
+// UpdateHandler implements API.
+func (s *Service) UpdateHandler(ctx context.Context, topic, group, id string, u eventbus.HandlerUpdate) (int64, error) {
+	return s.bus.Handlers().InGroup(s.of(group)).Update(ctx, topic, id, u)
+}
+
+// EnableHandler implements API.
+func (s *Service) EnableHandler(ctx context.Context, topic, group, id string) error {
+	return s.bus.Handlers().InGroup(s.of(group)).Enable(ctx, topic, id)
+}
+
+// DisableHandler implements API.
+func (s *Service) DisableHandler(ctx context.Context, topic, group, id string) error {
+	return s.bus.Handlers().InGroup(s.of(group)).Disable(ctx, topic, id)
+}
+
+// ResetHandler implements API.
+func (s *Service) ResetHandler(ctx context.Context, topic, group, id string) error {
+	return s.bus.Handlers().InGroup(s.of(group)).Reset(ctx, topic, id)
+}
+
+// ListFailures implements API.
+func (s *Service) ListFailures(ctx context.Context, topic, group string, q eventbus.FailureQuery) (eventbus.FailurePage, error) {
+	return s.bus.Failures().InGroup(s.of(group)).List(ctx, topic, q)
+}
+
+// GetFailure implements API.
+func (s *Service) GetFailure(ctx context.Context, topic, group, id string) (eventbus.Failure, error) {
+	return s.bus.Failures().InGroup(s.of(group)).Get(ctx, topic, id)
+}
+
+// CountFailures implements API.
+func (s *Service) CountFailures(ctx context.Context, topic, group string) (eventbus.FailureCount, error) {
+	return s.bus.Failures().InGroup(s.of(group)).Count(ctx, topic)
+}
+
+// ReplayFailures implements API. Errors are those of eventbus.Failures.Replay, and
+// ErrTooManyJobs.
+func (s *Service) ReplayFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error) {
+	f := s.bus.Failures().InGroup(s.of(group))
+	return s.begin(ctx, f, Job{Kind: JobReplay, Topic: topic, Group: s.of(group)}, filter, f.Replay)
+}
+
+// DiscardFailures implements API. Errors are those of eventbus.Failures.Discard,
+// and ErrTooManyJobs.
+func (s *Service) DiscardFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error) {
+	f := s.bus.Failures().InGroup(s.of(group))
+	return s.begin(ctx, f, Job{Kind: JobDiscard, Topic: topic, Group: s.of(group)}, filter, f.Discard)
+}
+
+func (s *Service) begin(ctx context.Context, f *eventbus.Failures, job Job, filter eventbus.FailureFilter, move mover) (Job, error) {
+	count, err := f.Count(ctx, job.Topic)
+	if err != nil {
+		return Job{}, err
+	}
+	switch {
+	case len(filter.IDs) > 0:
+		job.Total = int64(len(filter.IDs))
+	case filter.State == eventbus.Retrying:
+		job.Total = count.Retrying
+	default:
+		job.Total = count.Dead
+	}
+	return s.jobs.begin(ctx, job, filter, move)
+}
+
+// GetJob implements API.
+func (s *Service) GetJob(ctx context.Context, id string) (Job, error) { return s.jobs.get(ctx, id) }
+
+// CancelJob implements API.
+func (s *Service) CancelJob(ctx context.Context, id string) (Job, error) {
+	return s.jobs.cancel(ctx, id)
+}
+
+// ListDelayed implements API.
+func (s *Service) ListDelayed(ctx context.Context, topic, group string, q eventbus.DelayedQuery) (eventbus.DelayedPage, error) {
+	return s.bus.Delayed().InGroup(s.of(group)).List(ctx, topic, q)
+}
+
+// CancelDelayed implements API.
+func (s *Service) CancelDelayed(ctx context.Context, topic, id string) ([]string, error) {
+	return s.bus.Delayed().Cancel(ctx, topic, id)
+}
+
+// ListUnreadable implements API.
+func (s *Service) ListUnreadable(ctx context.Context, topic, group string, most int) (eventbus.UnreadableEvents, error) {
+	u, err := s.bus.Delayed().InGroup(s.of(group)).Unreadable(ctx, topic, most)
+	bytes := 0
+	for i, m := range u.Members {
+		if bytes += len(m); bytes > maxPageBytes && i > 0 {
+			u.Members = u.Members[:i]
+			break
+		}
+	}
+	return u, err
+}
+
+// Stats implements API.
+func (s *Service) Stats(ctx context.Context, topic string) ([]eventbus.Stats, error) {
+	return s.bus.Stats(ctx, topic)
+}
+
+// ListConsumers implements API.
+func (s *Service) ListConsumers(ctx context.Context, page Page) (ConsumerPage, error) {
+	if err := page.check(); err != nil {
+		return ConsumerPage{}, fmt.Errorf("list consumers: %w", err)
+	}
+	all, err := s.bus.Consumers(ctx)
+	if err != nil {
+		return ConsumerPage{}, err
+	}
+	var p ConsumerPage
+	p.Consumers, p.Next = cut(all, page, func(c eventbus.Consumer) string { return c.ID }, func(c eventbus.Consumer) int {
+		size := elementSize
+		for topic, handlers := range c.Handlers {
+			for _, h := range handlers {
+				size += elementSize + len(topic) + len(h.ID)
+			}
+		}
+		return size
+	})
+	return p, nil
+}
+
+// SendBatch implements API.
+func (s *Service) SendBatch(ctx context.Context, topic string, messages []eventbus.Message) ([]string, error) {
+	return s.bus.SendBatch(ctx, topic, messages)
+}

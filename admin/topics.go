@@ -1,0 +1,84 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// ListTopics implements API.
+func (s *Service) ListTopics(ctx context.Context, page Page) (TopicPage, error) {
+	if err := page.check(); err != nil {
+		return TopicPage{}, fmt.Errorf("list topics: %w", err)
+	}
+	names, err := s.bus.Topics().List(ctx)
+	if err != nil {
+		return TopicPage{}, err
+	}
+	names, next := cut(names, page, func(name string) string { return name }, nil)
+	p := TopicPage{Next: next}
+	for bytes, i := 0, 0; i < len(names); i++ {
+		t, err := s.bus.Topics().Get(ctx, names[i])
+		switch {
+		case errors.Is(err, eventbus.ErrTopicNotFound):
+			continue // deleted meanwhile
+		case errors.Is(err, eventbus.ErrTopicDeleting):
+			p.Deleting = append(p.Deleting, names[i])
+			continue
+		case err != nil:
+			return TopicPage{}, err
+		}
+		bytes += elementSize
+		for _, g := range t.Groups {
+			bytes += elementSize + len(g.Name) + len(g.QueueKey)
+		}
+		if bytes > maxPageBytes && len(p.Topics) > 0 {
+			p.Next = cursor(names[i-1])
+			break
+		}
+		p.Topics = append(p.Topics, t)
+	}
+	return p, nil
+}
+
+// GetTopic implements API.
+func (s *Service) GetTopic(ctx context.Context, topic string) (eventbus.Topic, error) {
+	return s.bus.Topics().Get(ctx, topic)
+}
+
+// CreateTopic implements API.
+func (s *Service) CreateTopic(ctx context.Context, topic string, cfg eventbus.TopicConfig) error {
+	return s.bus.Topics().Create(ctx, topic, cfg)
+}
+
+// UpdateTopic implements API.
+func (s *Service) UpdateTopic(ctx context.Context, topic string, u eventbus.TopicUpdate) (int64, error) {
+	return s.bus.Topics().Update(ctx, topic, u)
+}
+
+// DeleteTopic implements API.
+func (s *Service) DeleteTopic(ctx context.Context, topic string) error {
+	return s.bus.Topics().Delete(ctx, topic)
+}
+
+// EnableTopic implements API.
+func (s *Service) EnableTopic(ctx context.Context, topic string) error {
+	return s.bus.Topics().Enable(ctx, topic)
+}
+
+// DisableTopic implements API.
+func (s *Service) DisableTopic(ctx context.Context, topic string) error {
+	return s.bus.Topics().Disable(ctx, topic)
+}
+
+// AddGroup implements API.
+func (s *Service) AddGroup(ctx context.Context, topic string, g eventbus.GroupConfig) error {
+	return s.bus.Topics().AddGroup(ctx, topic, g)
+}
+
+// RemoveGroup implements API.
+func (s *Service) RemoveGroup(ctx context.Context, topic, group string) error {
+	return s.bus.Topics().RemoveGroup(ctx, topic, group)
+}
