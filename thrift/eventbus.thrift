@@ -56,7 +56,7 @@ exception InvalidArgument {
   1: string message
   /** "invalid_argument" or "payload_too_large". */
   2: string code
-  /** The field that is wrong, as it is called in this file or on the command line. */
+  /** The argument that is wrong; empty when it is not one alone. */
   3: string field
   /** Why it is wrong, and what would be right. */
   4: string reason

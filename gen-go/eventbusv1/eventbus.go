@@ -661,7 +661,7 @@ var _ thrift.TException = (*AlreadyExists)(nil)
 // Attributes:
 //  - Message
 //  - Code: "invalid_argument" or "payload_too_large".
-//  - Field: The field that is wrong, as it is called in this file or on the command line.
+//  - Field: The argument that is wrong; empty when it is not one alone.
 //  - Reason: Why it is wrong, and what would be right.
 type InvalidArgument struct {
   Message string `thrift:"message,1" db:"message" json:"message"`

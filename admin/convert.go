@@ -1,0 +1,133 @@
+package admin
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+// What stands here and in the other convert files turns what the IDL describes
+// into what the bus knows, and back. toX makes the IDL's, fromX the bus's; only
+// what arrives can be wrong.
+
+// millis is a time on the wire: 0 where there is none.
+func millis(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func timeOf(ms int64) time.Time {
+	if ms == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(ms).UTC()
+}
+
+// noLimit stands in some settings for a limit that does not hold.
+const noLimit = -1
+
+// span is a duration on the wire.
+func span(d time.Duration) int64 {
+	if d == noLimit {
+		return noLimit
+	}
+	return d.Milliseconds()
+}
+
+func spanOf(field string, ms int64) (time.Duration, error) {
+	if ms == noLimit {
+		return noLimit, nil
+	}
+	if ms > math.MaxInt64/int64(time.Millisecond) || ms < math.MinInt64/int64(time.Millisecond) {
+		return 0, &eventbus.ArgumentError{Field: field, Value: fmt.Sprint(ms), Reason: "it is more milliseconds than a duration can have"}
+	}
+	return time.Duration(ms) * time.Millisecond, nil
+}
+
+// optional applies f to what is set.
+func optional[A, B any](v *A, f func(A) B) *B {
+	if v == nil {
+		return nil
+	}
+	b := f(*v)
+	return &b
+}
+
+// deref is what is set, or the zero value.
+func deref[T any](v *T) (t T) {
+	if v != nil {
+		t = *v
+	}
+	return t
+}
+
+// filled is what an argument has that was not sent at all: nothing is set in it.
+func filled[T any](v *T) *T {
+	if v == nil {
+		return new(T)
+	}
+	return v
+}
+
+func each[A, B any](list []A, f func(A) B) []B {
+	out := make([]B, len(list))
+	for i, v := range list {
+		out[i] = f(v)
+	}
+	return out
+}
+
+// names are the values of an enum of the IDL and what the bus calls them.
+type names[E ~int64, T ~string] map[E]T
+
+var (
+	deliveries = names[thriftbus.Delivery, eventbus.Delivery]{
+		thriftbus.Delivery_AT_LEAST_ONCE: eventbus.AtLeastOnce, thriftbus.Delivery_AT_MOST_ONCE: eventbus.AtMostOnce,
+	}
+	wires = names[thriftbus.Wire, eventbus.Wire]{
+		thriftbus.Wire_CLOUDEVENTS: eventbus.WireCloudEvents, thriftbus.Wire_RAW: eventbus.WireRaw,
+	}
+	failureStates = names[thriftbus.FailureState, eventbus.FailureState]{
+		thriftbus.FailureState_RETRYING: eventbus.Retrying, thriftbus.FailureState_DEAD: eventbus.Dead,
+	}
+	jobKinds = names[thriftbus.JobKind, JobKind]{
+		thriftbus.JobKind_REPLAY: JobReplay, thriftbus.JobKind_DISCARD: JobDiscard,
+	}
+	jobStates = names[thriftbus.JobState, JobState]{
+		thriftbus.JobState_RUNNING: JobRunning, thriftbus.JobState_DONE: JobDone, thriftbus.JobState_CANCELLED: JobCancelled,
+		thriftbus.JobState_FAILED: JobFailed, thriftbus.JobState_INTERRUPTED: JobInterrupted,
+	}
+)
+
+// to returns the value that has the name; 0, which no enum has, for another.
+func (n names[E, T]) to(name T) E {
+	for value, has := range n {
+		if has == name {
+			return value
+		}
+	}
+	return 0
+}
+
+// from returns the name of a value, and an error for one that the IDL lacks.
+func (n names[E, T]) from(field string, value E) (T, error) {
+	name, ok := n[value]
+	if !ok {
+		return "", &eventbus.ArgumentError{Field: field, Value: fmt.Sprint(int64(value)), Reason: fmt.Sprintf("the IDL has no such value; 1 to %d are right", len(n))}
+	}
+	return name, nil
+}
+
+// fromOptional is from for a value that need not be set: nil then.
+func (n names[E, T]) fromOptional(field string, value *E) (*T, error) {
+	if value == nil {
+		return nil, nil
+	}
+	name, err := n.from(field, *value)
+	return &name, err
+}

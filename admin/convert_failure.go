@@ -1,0 +1,136 @@
+package admin
+
+import (
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+func toEvent(e *eventbus.Event) *thriftbus.Event {
+	if e == nil {
+		return nil
+	}
+	return &thriftbus.Event{
+		ID: e.ID, Topic: e.Topic, Type: e.Type, Source: e.Source, TimeMs: millis(e.Time), ContentType: e.ContentType, Payload: e.Payload,
+		Headers: e.Headers, Group: e.Group, Handler: e.Handler, Attempt: int32(e.Attempt), Deliveries: int32(e.Deliveries),
+	}
+}
+
+func fromEvent(e *thriftbus.Event) *eventbus.Event {
+	if e == nil {
+		return nil
+	}
+	out := &eventbus.Event{
+		ID: e.ID, Topic: e.Topic, Type: e.Type, Source: e.Source, Time: timeOf(e.TimeMs), ContentType: e.ContentType, Payload: e.Payload,
+		Group: e.Group, Handler: e.Handler, Attempt: int(e.Attempt), Deliveries: int(e.Deliveries),
+	}
+	if len(e.Headers) > 0 {
+		out.Headers = e.Headers
+	}
+	return out
+}
+
+func toFailure(f eventbus.Failure) *thriftbus.Failure {
+	return &thriftbus.Failure{
+		ID: f.ID, State: failureStates.to(f.State), Topic: f.Topic, Group: f.Group, Handler: f.Handler, EventID: f.EventID,
+		Reason: string(f.Reason), Error: f.Error, Attempts: int32(f.Attempts), FirstFailedAtMs: millis(f.FirstFailedAt),
+		FailedAtMs: millis(f.FailedAt), NextAttemptMs: millis(f.NextAttempt), Size: int32(f.Size), Event: toEvent(f.Event),
+	}
+}
+
+func fromFailure(f *thriftbus.Failure) eventbus.Failure {
+	return eventbus.Failure{
+		ID: f.ID, State: failureStates[f.State], Topic: f.Topic, Group: f.Group, Handler: f.Handler, EventID: f.EventID,
+		Reason: eventbus.FailureReason(f.Reason), Error: f.Error, Attempts: int(f.Attempts), FirstFailedAt: timeOf(f.FirstFailedAtMs),
+		FailedAt: timeOf(f.FailedAtMs), NextAttempt: timeOf(f.NextAttemptMs), Size: int(f.Size), Event: fromEvent(f.Event),
+	}
+}
+
+func toFailureQuery(topic, group string, q eventbus.FailureQuery) *thriftbus.FailureQuery {
+	out := &thriftbus.FailureQuery{Topic: topic, Group: group, Page: toPage(Page{Limit: q.Limit, Cursor: q.Cursor})}
+	if q.State != "" {
+		out.State = new(failureStates.to(q.State))
+	}
+	if q.Handler != "" {
+		out.Handler = &q.Handler
+	}
+	return out
+}
+
+func fromFailureQuery(q *thriftbus.FailureQuery) (eventbus.FailureQuery, error) {
+	state, err := failureStates.fromOptional("state", q.State)
+	page := fromPage(q.Page)
+	return eventbus.FailureQuery{State: deref(state), Handler: deref(q.Handler), Limit: page.Limit, Cursor: page.Cursor}, err
+}
+
+func toSelection(topic, group string, f eventbus.FailureFilter) *thriftbus.FailureSelection {
+	out := &thriftbus.FailureSelection{Topic: topic, Group: group, Ids: f.IDs}
+	if f.Handler != "" {
+		out.Handler = &f.Handler
+	}
+	if !f.Before.IsZero() {
+		out.BeforeMs = new(f.Before.UnixMilli())
+	}
+	if f.All {
+		out.All = &f.All
+	}
+	if f.State != "" {
+		out.State = new(failureStates.to(f.State))
+	}
+	return out
+}
+
+// maxIDs is how many ids one selection has at most.
+const maxIDs = 1000
+
+func fromSelection(s *thriftbus.FailureSelection) (eventbus.FailureFilter, error) {
+	state, err := failureStates.fromOptional("state", s.State)
+	f := eventbus.FailureFilter{IDs: s.Ids, Handler: deref(s.Handler), All: deref(s.All), State: deref(state)}
+	if s.BeforeMs != nil {
+		f.Before = time.UnixMilli(*s.BeforeMs).UTC()
+	}
+	if len(s.Ids) > maxIDs && err == nil {
+		err = &eventbus.ArgumentError{Field: "ids", Reason: "there are more than 1000; begin several jobs"}
+	}
+	return f, err
+}
+
+func toJob(j Job) *thriftbus.Job {
+	return &thriftbus.Job{
+		ID: j.ID, Kind: jobKinds.to(j.Kind), State: jobStates.to(j.State), Topic: j.Topic, Group: j.Group, Moved: j.Moved, Total: j.Total,
+		StartedMs: millis(j.Started), UpdatedMs: millis(j.Updated), Error: j.Error,
+	}
+}
+
+func fromJob(j *thriftbus.Job) Job {
+	return Job{
+		ID: j.ID, Kind: jobKinds[j.Kind], State: jobStates[j.State], Topic: j.Topic, Group: j.Group, Moved: j.Moved, Total: j.Total,
+		Started: timeOf(j.StartedMs), Updated: timeOf(j.UpdatedMs), Error: j.Error,
+	}
+}
+
+func toStats(s eventbus.Stats) *thriftbus.Stats {
+	return &thriftbus.Stats{
+		Topic: s.Topic, Group: s.Group, Enabled: s.Enabled, Waiting: s.Waiting, InFlight: s.InFlight, Delayed: s.Delayed, Retrying: s.Retrying,
+		Dead: s.Dead, OldestAgeMs: span(s.OldestAge), NextDueMs: millis(s.NextDue), Unreadable: s.Unreadable, Sent: s.Sent, Done: s.Done,
+		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, ReadAtMs: millis(s.ReadAt),
+	}
+}
+
+func fromStats(s *thriftbus.Stats) eventbus.Stats {
+	age, _ := spanOf("oldest_age_ms", s.OldestAgeMs)
+	return eventbus.Stats{
+		Topic: s.Topic, Group: s.Group, Enabled: s.Enabled, Waiting: s.Waiting, InFlight: s.InFlight, Delayed: s.Delayed, Retrying: s.Retrying,
+		Dead: s.Dead, OldestAge: age, NextDue: timeOf(s.NextDueMs), Unreadable: s.Unreadable, Sent: s.Sent, Done: s.Done,
+		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, ReadAt: timeOf(s.ReadAtMs),
+	}
+}
+
+func toDelayed(e eventbus.DelayedEvent) *thriftbus.DelayedEvent {
+	return &thriftbus.DelayedEvent{ID: e.ID, DueAtMs: e.DueAt.UnixMilli(), Size: int32(e.Size)}
+}
+
+func fromDelayed(e *thriftbus.DelayedEvent) eventbus.DelayedEvent {
+	return eventbus.DelayedEvent{ID: e.ID, DueAt: time.UnixMilli(e.DueAtMs).UTC(), Size: int(e.Size)}
+}

@@ -1,0 +1,103 @@
+package admin
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+func toHandlerSettings(s eventbus.HandlerSettings) *thriftbus.HandlerSettings {
+	return &thriftbus.HandlerSettings{
+		Enabled: s.Enabled, TimeoutMs: span(s.Timeout), MaxAttempts: int32(s.MaxAttempts), RetryInitialMs: span(s.RetryInitial),
+		RetryMaxMs: span(s.RetryMax), Concurrency: int32(s.Concurrency), MaxAbandoned: int32(s.MaxAbandoned),
+		BreakerFailures: int32(s.BreakerFailures), BreakerOpenMs: span(s.BreakerOpen),
+	}
+}
+
+func fromHandlerSettings(s *thriftbus.HandlerSettings) (out eventbus.HandlerSettings) {
+	if s == nil {
+		return out
+	}
+	out = eventbus.HandlerSettings{
+		Enabled: s.Enabled, MaxAttempts: int(s.MaxAttempts), Concurrency: int(s.Concurrency), MaxAbandoned: int(s.MaxAbandoned),
+		BreakerFailures: int(s.BreakerFailures),
+	}
+	// A server has checked them.
+	out.Timeout, _ = spanOf("timeout_ms", s.TimeoutMs)
+	out.RetryInitial, _ = spanOf("retry_initial_ms", s.RetryInitialMs)
+	out.RetryMax, _ = spanOf("retry_max_ms", s.RetryMaxMs)
+	out.BreakerOpen, _ = spanOf("breaker_open_ms", s.BreakerOpenMs)
+	return out
+}
+
+func toHandlerUpdate(u eventbus.HandlerUpdate) *thriftbus.HandlerUpdate {
+	number := func(n int) int32 { return int32(n) }
+	out := &thriftbus.HandlerUpdate{
+		Enabled: u.Enabled, TimeoutMs: optional(u.Timeout, span), MaxAttempts: optional(u.MaxAttempts, number),
+		RetryInitialMs: optional(u.RetryInitial, span), RetryMaxMs: optional(u.RetryMax, span),
+		Concurrency: optional(u.Concurrency, number), MaxAbandoned: optional(u.MaxAbandoned, number),
+		BreakerFailures: optional(u.BreakerFailures, number), BreakerOpenMs: optional(u.BreakerOpen, span),
+	}
+	if u.IfRevision != 0 {
+		out.IfRevision = &u.IfRevision
+	}
+	return out
+}
+
+func fromHandlerUpdate(u *thriftbus.HandlerUpdate) (eventbus.HandlerUpdate, error) {
+	u = filled(u)
+	number := func(n int32) int { return int(n) }
+	timeout, err1 := fromSpan("timeout_ms", u.TimeoutMs)
+	initial, err2 := fromSpan("retry_initial_ms", u.RetryInitialMs)
+	longest, err3 := fromSpan("retry_max_ms", u.RetryMaxMs)
+	open, err4 := fromSpan("breaker_open_ms", u.BreakerOpenMs)
+	return eventbus.HandlerUpdate{
+		Enabled: u.Enabled, Timeout: timeout, MaxAttempts: optional(u.MaxAttempts, number), RetryInitial: initial, RetryMax: longest,
+		Concurrency: optional(u.Concurrency, number), MaxAbandoned: optional(u.MaxAbandoned, number),
+		BreakerFailures: optional(u.BreakerFailures, number), BreakerOpen: open, IfRevision: deref(u.IfRevision),
+	}, errors.Join(err1, err2, err3, err4)
+}
+
+func toHandler(h eventbus.HandlerInfo) *thriftbus.Handler {
+	out := &thriftbus.Handler{Topic: h.Topic, Group: h.Group, ID: h.ID, Changed: toHandlerUpdate(h.Changed), Consumers: h.Consumers}
+	if len(h.Consumers) > 0 {
+		out.Settings = toHandlerSettings(h.Settings)
+	}
+	return out
+}
+
+func fromHandler(h *thriftbus.Handler) eventbus.HandlerInfo {
+	changed, _ := fromHandlerUpdate(h.Changed) // a server has checked it
+	out := eventbus.HandlerInfo{Topic: h.Topic, Group: h.Group, ID: h.ID, Settings: fromHandlerSettings(h.Settings), Changed: changed}
+	if len(h.Consumers) > 0 {
+		out.Consumers = h.Consumers
+	}
+	return out
+}
+
+func toConsumer(c eventbus.Consumer) *thriftbus.Consumer {
+	out := &thriftbus.Consumer{
+		ID: c.ID, Group: c.Group, Host: c.Host, Pid: int32(c.PID), StartedMs: millis(c.Started), ExpiresMs: millis(c.Expires), Expired: c.Expired,
+	}
+	for topic, handlers := range c.Handlers {
+		for _, h := range handlers {
+			out.Handlers = append(out.Handlers, &thriftbus.RunningHandler{Topic: topic, ID: h.ID, Settings: toHandlerSettings(h.Settings)})
+		}
+	}
+	slices.SortStableFunc(out.Handlers, func(a, b *thriftbus.RunningHandler) int { return strings.Compare(a.Topic, b.Topic) })
+	return out
+}
+
+func fromConsumer(c *thriftbus.Consumer) eventbus.Consumer {
+	out := eventbus.Consumer{
+		ID: c.ID, Group: c.Group, Host: c.Host, PID: int(c.Pid), Started: timeOf(c.StartedMs), Expires: timeOf(c.ExpiresMs), Expired: c.Expired,
+		Handlers: map[string][]eventbus.RunningHandler{},
+	}
+	for _, h := range c.Handlers {
+		out.Handlers[h.Topic] = append(out.Handlers[h.Topic], eventbus.RunningHandler{ID: h.ID, Settings: fromHandlerSettings(h.Settings)})
+	}
+	return out
+}

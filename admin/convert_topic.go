@@ -1,0 +1,121 @@
+package admin
+
+import (
+	"errors"
+	"time"
+
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+func fromPage(p *thriftbus.Page) Page {
+	if p == nil {
+		return Page{}
+	}
+	if p.Limit != nil && *p.Limit <= 0 {
+		return Page{Limit: -1} // 0 is not 100 for somebody who said it
+	}
+	return Page{Limit: int(deref(p.Limit)), Cursor: deref(p.Cursor)}
+}
+
+func toPage(p Page) *thriftbus.Page {
+	limit := int32(p.Limit)
+	out := &thriftbus.Page{Cursor: &p.Cursor}
+	if limit != 0 {
+		out.Limit = &limit
+	}
+	return out
+}
+
+func toGroup(g eventbus.GroupConfig) *thriftbus.Group {
+	return &thriftbus.Group{Name: g.Name, QueueKey: g.QueueKey}
+}
+
+func fromGroup(g *thriftbus.Group) eventbus.GroupConfig {
+	g = filled(g)
+	return eventbus.GroupConfig{Name: g.Name, QueueKey: g.QueueKey}
+}
+
+func toTopic(t eventbus.Topic) *thriftbus.Topic {
+	return &thriftbus.Topic{
+		Name: t.Name, Enabled: !t.Disabled, Delivery: deliveries.to(t.Delivery), Wire: wires.to(t.Wire),
+		MaxWaiting: t.MaxWaiting, Concurrency: int32(t.Concurrency), DeadLimit: t.DeadLimit, DeadAgeMs: span(t.DeadAge),
+		Groups: each(t.Groups, toGroup), RedissonOrderList: t.RedissonOrderList, RedissonOldClients: t.RedissonOldClients,
+		Revision: t.Revision, CreatedMs: millis(t.Created),
+	}
+}
+
+func fromTopic(t *thriftbus.Topic) eventbus.Topic {
+	age, _ := spanOf("dead_age_ms", t.DeadAgeMs) // a server has checked it
+	return eventbus.Topic{
+		Name: t.Name, Revision: t.Revision, Created: timeOf(t.CreatedMs),
+		TopicConfig: eventbus.TopicConfig{
+			Delivery: deliveries[t.Delivery], Wire: wires[t.Wire], MaxWaiting: t.MaxWaiting, Concurrency: int(t.Concurrency),
+			DeadLimit: t.DeadLimit, DeadAge: age, Groups: each(t.Groups, fromGroup),
+			RedissonOrderList: t.RedissonOrderList, RedissonOldClients: t.RedissonOldClients, Disabled: !t.Enabled,
+		},
+	}
+}
+
+func toSettings(c eventbus.TopicConfig) *thriftbus.TopicSettings {
+	concurrency, age := int32(c.Concurrency), span(c.DeadAge)
+	s := &thriftbus.TopicSettings{
+		MaxWaiting: &c.MaxWaiting, Concurrency: &concurrency, DeadLimit: &c.DeadLimit, DeadAgeMs: &age,
+		RedissonOrderList: &c.RedissonOrderList, RedissonOldClients: &c.RedissonOldClients, Disabled: &c.Disabled,
+	}
+	if c.Delivery != "" {
+		s.Delivery = new(deliveries.to(c.Delivery))
+	}
+	if c.Wire != "" {
+		s.Wire = new(wires.to(c.Wire))
+	}
+	if len(c.Groups) > 0 {
+		s.Groups = each(c.Groups, toGroup)
+	}
+	return s
+}
+
+func fromSettings(s *thriftbus.TopicSettings) (eventbus.TopicConfig, error) {
+	s = filled(s)
+	delivery, err1 := deliveries.fromOptional("delivery", s.Delivery)
+	wire, err2 := wires.fromOptional("wire", s.Wire)
+	age, err3 := spanOf("dead_age_ms", deref(s.DeadAgeMs))
+	return eventbus.TopicConfig{
+		Delivery: deref(delivery), Wire: deref(wire), MaxWaiting: deref(s.MaxWaiting), Concurrency: int(deref(s.Concurrency)),
+		DeadLimit: deref(s.DeadLimit), DeadAge: age, Groups: each(s.Groups, fromGroup),
+		RedissonOrderList: deref(s.RedissonOrderList), RedissonOldClients: deref(s.RedissonOldClients), Disabled: deref(s.Disabled),
+	}, errors.Join(err1, err2, err3)
+}
+
+func toTopicUpdate(u eventbus.TopicUpdate) *thriftbus.TopicUpdate {
+	out := &thriftbus.TopicUpdate{
+		Delivery: optional(u.Delivery, deliveries.to), MaxWaiting: u.MaxWaiting,
+		Concurrency: optional(u.Concurrency, func(n int) int32 { return int32(n) }),
+		DeadLimit:   u.DeadLimit, DeadAgeMs: optional(u.DeadAge, span),
+		RedissonOrderList: u.RedissonOrderList, RedissonOldClients: u.RedissonOldClients,
+	}
+	if u.IfRevision != 0 {
+		out.IfRevision = &u.IfRevision
+	}
+	return out
+}
+
+func fromTopicUpdate(u *thriftbus.TopicUpdate) (eventbus.TopicUpdate, error) {
+	u = filled(u)
+	delivery, err1 := deliveries.fromOptional("delivery", u.Delivery)
+	age, err2 := fromSpan("dead_age_ms", u.DeadAgeMs)
+	return eventbus.TopicUpdate{
+		Delivery: delivery, MaxWaiting: u.MaxWaiting, Concurrency: optional(u.Concurrency, func(n int32) int { return int(n) }),
+		DeadLimit: u.DeadLimit, DeadAge: age, RedissonOrderList: u.RedissonOrderList, RedissonOldClients: u.RedissonOldClients,
+		IfRevision: deref(u.IfRevision),
+	}, errors.Join(err1, err2)
+}
+
+// fromSpan is spanOf for a duration that need not be set: nil then.
+func fromSpan(field string, ms *int64) (*time.Duration, error) {
+	if ms == nil {
+		return nil, nil
+	}
+	d, err := spanOf(field, *ms)
+	return &d, err
+}

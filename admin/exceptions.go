@@ -1,0 +1,146 @@
+package admin
+
+import (
+	"context"
+	"errors"
+
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+// kinds of exceptions of the IDL
+type kind int
+
+const (
+	notFound kind = iota
+	alreadyExists
+	invalidArgument
+	disabled
+	conflict
+	unavailable
+	unauthenticated
+)
+
+// codes are the errors that go over the wire: which exception says them, and under
+// which code a client finds them again. The first that matches counts.
+var codes = []struct {
+	err  error
+	code string
+	kind kind
+}{
+	{eventbus.ErrTopicNotFound, "topic_not_found", notFound},
+	{eventbus.ErrGroupNotFound, "group_not_found", notFound},
+	{eventbus.ErrHandlerNotFound, "handler_not_found", notFound},
+	{eventbus.ErrFailureNotFound, "failure_not_found", notFound},
+	{eventbus.ErrNotDelayed, "not_delayed", notFound},
+	{ErrJobNotFound, "job_not_found", notFound},
+	{eventbus.ErrTopicExists, "topic_exists", alreadyExists},
+	{eventbus.ErrGroupExists, "group_exists", alreadyExists},
+	{eventbus.ErrPayloadTooLarge, "payload_too_large", invalidArgument},
+	{eventbus.ErrInvalidArgument, "invalid_argument", invalidArgument},
+	{eventbus.ErrTopicDisabled, "topic_disabled", disabled},
+	{eventbus.ErrTopicFull, "topic_full", disabled},
+	{eventbus.ErrNoGroup, "no_group", disabled},
+	{eventbus.ErrTopicDeleting, "topic_deleting", conflict},
+	{eventbus.ErrConflict, "conflict", conflict},
+	{ErrTooManyJobs, "too_many_jobs", conflict},
+	{eventbus.ErrRedisTooOld, "redis_too_old", unavailable},
+	{eventbus.ErrLayoutMismatch, "layout_mismatch", unavailable},
+	{eventbus.ErrWrongType, "wrong_type", unavailable},
+	{eventbus.ErrClosed, "closed", unavailable},
+	{eventbus.ErrUnavailable, "unavailable", unavailable},
+	{context.Canceled, "unavailable", unavailable},
+	{context.DeadlineExceeded, "unavailable", unavailable},
+	{ErrUnauthenticated, "unauthenticated", unauthenticated},
+}
+
+// toException is an error as the IDL says it, or the error itself, of which a
+// client sees the text alone.
+func toException(err error) error {
+	if err == nil {
+		return nil
+	}
+	for _, c := range codes {
+		if errors.Is(err, c.err) {
+			return exception(c.kind, c.code, err)
+		}
+	}
+	return err
+}
+
+func exception(k kind, code string, err error) error {
+	text := err.Error()
+	switch k {
+	case notFound:
+		return &thriftbus.NotFound{Message: text, Code: code}
+	case alreadyExists:
+		return &thriftbus.AlreadyExists{Message: text, Code: code}
+	case invalidArgument:
+		e := &thriftbus.InvalidArgument{Message: text, Code: code, Reason: text}
+		var argument *eventbus.ArgumentError
+		if errors.As(err, &argument) {
+			e.Field, e.Reason = argument.Field, argument.Reason
+		}
+		return e
+	case disabled:
+		return &thriftbus.Disabled{Message: text, Code: code}
+	case conflict:
+		return &thriftbus.Conflict{Message: text, Code: code}
+	case unavailable:
+		return &thriftbus.Unavailable{Message: text, Code: code}
+	default:
+		return &thriftbus.Unauthenticated{Message: text, Code: code}
+	}
+}
+
+// remoteError is an error that a server has sent: its text, and what it is.
+type remoteError struct {
+	text string
+	is   []error
+}
+
+func (e *remoteError) Error() string { return e.text }
+
+func (e *remoteError) Unwrap() []error { return e.is }
+
+// fromException is what a server meant; ok says whether the error is one that a
+// server has sent.
+func fromException(err error) (meant error, ok bool) {
+	var text, code string
+	var is []error
+	var (
+		missing  *thriftbus.NotFound
+		exists   *thriftbus.AlreadyExists
+		invalid  *thriftbus.InvalidArgument
+		off      *thriftbus.Disabled
+		changed  *thriftbus.Conflict
+		down     *thriftbus.Unavailable
+		stranger *thriftbus.Unauthenticated
+	)
+	switch {
+	case errors.As(err, &missing):
+		text, code = missing.Message, missing.Code
+	case errors.As(err, &exists):
+		text, code = exists.Message, exists.Code
+	case errors.As(err, &invalid):
+		text, code = invalid.Message, invalid.Code
+		is = append(is, &eventbus.ArgumentError{Field: invalid.Field, Reason: invalid.Reason})
+	case errors.As(err, &off):
+		text, code = off.Message, off.Code
+	case errors.As(err, &changed):
+		text, code = changed.Message, changed.Code
+	case errors.As(err, &down):
+		text, code = down.Message, down.Code
+	case errors.As(err, &stranger):
+		text, code = stranger.Message, stranger.Code
+	default:
+		return err, false
+	}
+	for _, c := range codes {
+		if c.code == code {
+			is = append(is, c.err)
+			break
+		}
+	}
+	return &remoteError{text: text, is: is}, true
+}

@@ -1,0 +1,68 @@
+package admin
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+// face is the Thrift side of an API: it translates, asks who calls, and keeps the
+// log of who changed what. EventAdmin and EventBus are two of it.
+type face struct {
+	api   API
+	token string
+	log   *slog.Logger
+}
+
+// quietly carries out a call that changes nothing, or sends events, of which there
+// may be thousands a second.
+func quietly[T any](ctx context.Context, f *face, op string, do func(ctx context.Context) (T, error)) (T, error) {
+	return call(ctx, f, slog.LevelDebug, op, do)
+}
+
+// changes carries out a call that changes something; what says which thing, in
+// pairs of names and values.
+func changes[T any](ctx context.Context, f *face, op string, do func(ctx context.Context) (T, error), what ...any) (T, error) {
+	return call(ctx, f, slog.LevelInfo, op, do, what...)
+}
+
+func call[T any](ctx context.Context, f *face, level slog.Level, op string, do func(ctx context.Context) (T, error), what ...any) (T, error) {
+	who := callerOf(ctx)
+	if err := who.authenticate(f.token); err != nil {
+		f.log.Warn("a call was refused", "call", op, "by", who.address, "err", err)
+		var none T
+		return none, toException(err)
+	}
+	began := time.Now()
+	v, err := do(ctx)
+	if f.log.Enabled(ctx, level) {
+		args := append([]any{"call", op, "by", who.String(), "took", time.Since(began).Round(time.Microsecond)}, what...)
+		if err != nil {
+			args = append(args, "err", err)
+		}
+		f.log.Log(ctx, level, "admin call", args...)
+	}
+	return v, toException(err)
+}
+
+// nothing is what a call returns that returns nothing.
+type nothing struct{}
+
+// done turns what returns only an error into what a call does.
+func done(do func(ctx context.Context) error) func(ctx context.Context) (nothing, error) {
+	return func(ctx context.Context) (nothing, error) { return nothing{}, do(ctx) }
+}
+
+// topicAfter reads a topic as a change has left it.
+func (f *face) topicAfter(ctx context.Context, topic string, change error) (*thriftbus.Topic, error) {
+	if change != nil {
+		return nil, change
+	}
+	t, err := f.api.GetTopic(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	return toTopic(t), nil
+}
