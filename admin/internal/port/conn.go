@@ -1,0 +1,206 @@
+package port
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+)
+
+const (
+	// readBuffer is the buffer of each connection, enough for most calls.
+	readBuffer = 4 << 10
+	// lingerTime and lingerBytes are how much is still read of a client that
+	// was answered and will not be listened to: were the connection closed
+	// with bytes unread, its system would throw the answer away.
+	lingerTime  = 500 * time.Millisecond
+	lingerBytes = 256 << 10
+)
+
+// conn is a connection that is served by its own goroutine, until it is closed
+// or turns out to speak HTTP.
+type conn struct {
+	server *Server
+	entry  *entry
+	net    net.Conn // over TLS, when there is TLS
+	in     *bufio.Reader
+	client Client
+	served bool      // it has had a message
+	until  time.Time // when the message that comes in must be there
+}
+
+func (s *Server) newConn(e *entry) *conn {
+	return &conn{server: s, entry: e, net: e.conn, client: Client{Addr: e.conn.RemoteAddr().String()}}
+}
+
+// serve serves the connection and closes it, or hands it over to HTTP.
+func (c *conn) serve() {
+	handedOver := false
+	defer func() {
+		if r := recover(); r != nil {
+			c.server.log.Error("serving a connection panicked", "client", c.client.Addr, "panic", r, "stack", string(debug.Stack()))
+		}
+		if !handedOver {
+			c.close()
+		}
+	}()
+	if err := c.handshake(); err != nil {
+		c.debug("a client without a TLS handshake was turned away", err)
+		return
+	}
+	c.in = bufio.NewReaderSize(c.net, readBuffer)
+	for {
+		first, err := c.next()
+		if err != nil {
+			c.debug("a connection ended", err)
+			return
+		}
+		if !c.served {
+			switch detect(first, c.server.limits.MaxMessage) {
+			case speaksHTTP:
+				handedOver = c.server.http.take(c)
+				return
+			case speaksTLS:
+				c.debug("a client was turned away", errTLS)
+				return
+			}
+		}
+		c.served = true
+		if err := c.exchange(); err != nil {
+			c.debug("a connection was closed", err)
+			return
+		}
+	}
+}
+
+// errTLS and errPlain are what is logged of clients at the wrong kind of port.
+var (
+	errTLS   = errors.New("it speaks TLS, and this port does not: let it connect without, or give the server a certificate")
+	errPlain = errors.New("it does not speak TLS, and this port does: let it connect with TLS")
+)
+
+// plainHTTP is for HTTP clients that come without TLS.
+const plainHTTP = "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain\r\nConnection: close\r\n\r\nThis port speaks TLS: use https.\n"
+
+// handshake makes the TLS handshake, on a server with TLS.
+func (c *conn) handshake() error {
+	if c.server.tls == nil {
+		return nil
+	}
+	conn := tls.Server(c.entry.conn, c.server.tls)
+	_ = conn.SetDeadline(time.Now().Add(c.server.limits.Handshake)) // fails when closed: so does the handshake
+	if err := conn.HandshakeContext(c.server.base); err != nil {
+		var notTLS tls.RecordHeaderError
+		if errors.As(err, &notTLS) {
+			if detect(notTLS.RecordHeader[:word], c.server.limits.MaxMessage) == speaksHTTP {
+				_, _ = io.WriteString(c.entry.conn, plainHTTP) // the deadline of the handshake holds
+			}
+			return errors.Join(errPlain, err)
+		}
+		return fmt.Errorf("shake hands: %w", err)
+	}
+	_ = conn.SetDeadline(time.Time{})
+	c.net = conn
+	if state := conn.ConnectionState(); len(state.VerifiedChains) > 0 {
+		c.client.Cert = state.VerifiedChains[0][0].Subject.CommonName
+	}
+	return nil
+}
+
+// next waits for a message and returns its first word.
+func (c *conn) next() ([]byte, error) {
+	if c.in.Buffered() == 0 {
+		wait := c.server.limits.FirstByte
+		if c.served {
+			wait = c.server.limits.Idle
+			if !c.entry.move(idle) {
+				return nil, net.ErrClosed
+			}
+		}
+		_ = c.net.SetReadDeadline(time.Now().Add(wait)) // fails when closed: so does what follows
+		if _, err := c.in.Peek(1); err != nil {
+			return nil, fmt.Errorf("wait for a message: %w", err)
+		}
+	}
+	until, ok := c.entry.read(time.Now().Add(c.server.limits.Read))
+	if !ok {
+		return nil, net.ErrClosed
+	}
+	c.until = until
+	first, err := c.in.Peek(word)
+	if err != nil {
+		return nil, fmt.Errorf("read the first bytes of a message: %w", err)
+	}
+	return first, nil
+}
+
+// exchange serves one message.
+func (c *conn) exchange() error {
+	s := c.server
+	a := s.budget.open(c.entry.gone)
+	defer a.close()
+	x := s.newExchange(c.in, a, c.until)
+	x.send = c.send
+	err := x.begin()
+	if err == nil {
+		client := c.client
+		client.Headers = x.form.headers
+		ctx := thrift.AddReadTHeaderToContext(s.base, x.form.headers)
+		err = x.call(withClient(ctx, client), s.processor, func() { c.entry.move(calling) }, s.log)
+	}
+	var refused thrift.TApplicationException
+	if errors.As(err, &refused) && !x.sent {
+		_ = writeException(s.base, x.protocol(), "", int32(x.form.sequence), refused)
+	}
+	if err != nil && x.sent && x.outErr == nil {
+		c.linger()
+	}
+	return err
+}
+
+// send writes an answer.
+func (c *conn) send(b [][]byte) (err error) {
+	c.entry.during(writing, func() {
+		_ = c.net.SetWriteDeadline(time.Now().Add(c.server.limits.Write)) // fails when closed: so does what follows
+		buffers := net.Buffers(b)
+		_, err = buffers.WriteTo(c.net)
+	})
+	return err
+}
+
+// linger lets an answer arrive before the connection is closed.
+func (c *conn) linger() {
+	half, ok := c.net.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	c.entry.move(writing)
+	_ = c.net.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.CopyN(io.Discard, c.in, lingerBytes) // it is about to be closed, whatever comes
+}
+
+// close closes the connection, over TLS with a word of farewell.
+func (c *conn) close() {
+	if conn, ok := c.net.(*tls.Conn); ok {
+		c.entry.move(writing)
+		_ = conn.Close()
+	}
+	c.entry.close()
+}
+
+// debug logs what strangers do at level debug alone: they must not fill the log.
+func (c *conn) debug(what string, err error) {
+	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+		return
+	}
+	c.server.log.LogAttrs(context.Background(), levelDebug, what,
+		slog.String("client", c.client.Addr), slog.Any("error", err))
+}

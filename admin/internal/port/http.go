@@ -1,0 +1,191 @@
+package port
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// maxHTTPHeader is how long the header of an HTTP request may be, in bytes.
+const maxHTTPHeader = 16 << 10
+
+// httpSide is the HTTP server behind the port: a listener that gets the
+// connections that turned out to speak HTTP.
+type httpSide struct {
+	server *http.Server
+	owner  *Server
+	conns  chan net.Conn
+	closed chan struct{}
+	close  sync.Once
+	once   sync.Once
+}
+
+func newHTTPSide(s *Server, handler http.Handler) *httpSide {
+	if handler == nil {
+		handler = http.HandlerFunc(noHTTP)
+	}
+	h := &httpSide{owner: s, conns: make(chan net.Conn), closed: make(chan struct{})}
+	h.server = &http.Server{
+		Handler:           http.MaxBytesHandler(h.watch(handler), int64(s.limits.MaxMessage)),
+		ReadHeaderTimeout: min(s.limits.FirstByte, s.limits.Read),
+		ReadTimeout:       s.limits.Read,
+		IdleTimeout:       s.limits.Idle,
+		MaxHeaderBytes:    maxHTTPHeader,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), levelDebug),
+		BaseContext:       func(net.Listener) context.Context { return s.base },
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			hc := c.(httpEntry).base()
+			return context.WithValue(withClient(ctx, hc.client), entryKey{}, hc.entry)
+		},
+		ConnState: h.follow,
+	}
+	return h
+}
+
+func noHTTP(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, "This port speaks Thrift, framed or not, in the binary or the compact protocol or THeader. It has nothing for HTTP.", http.StatusNotFound)
+}
+
+type entryKey struct{}
+
+// start makes the HTTP server wait for connections.
+func (h *httpSide) start() {
+	h.once.Do(func() {
+		h.owner.work.Go(func() { _ = h.server.Serve(h) }) // it ends when it is shut down
+	})
+}
+
+// take hands a connection over and reports whether it was taken.
+func (h *httpSide) take(c *conn) bool {
+	_ = c.net.SetDeadline(time.Time{}) // the HTTP server has its own; it fails when closed
+	hc := &httpConn{Conn: c.net, in: c.in, entry: c.entry, client: c.client, write: h.owner.limits.Write}
+	var nc net.Conn = hc
+	if over, ok := c.net.(*tls.Conn); ok {
+		nc = &httpTLSConn{httpConn: hc, over: over}
+	}
+	h.owner.work.Add(1) // until the HTTP server says that it is closed
+	select {
+	case h.conns <- nc:
+		return true
+	case <-h.closed:
+		h.owner.work.Done()
+		return false
+	}
+}
+
+// follow brings the table up to date with what the HTTP server does.
+func (h *httpSide) follow(c net.Conn, s http.ConnState) {
+	e := c.(httpEntry).base().entry
+	switch s {
+	case http.StateActive:
+		e.move(reading)
+	case http.StateIdle:
+		e.move(idle)
+	case http.StateClosed:
+		e.close()
+		h.owner.work.Done()
+	case http.StateHijacked: // it is the handler's, and closed when others need its place
+		h.owner.work.Done()
+	}
+}
+
+// watch counts a request as a call from when its body has been read.
+func (h *httpSide) watch(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if e, ok := r.Context().Value(entryKey{}).(*entry); ok {
+			if r.Body == nil || r.Body == http.NoBody {
+				e.move(calling)
+			} else {
+				r.Body = &watchedBody{ReadCloser: r.Body, entry: e}
+			}
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+type watchedBody struct {
+	io.ReadCloser
+	entry *entry
+	ended bool
+}
+
+func (b *watchedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil && !b.ended {
+		b.ended = true
+		b.entry.move(calling)
+	}
+	return n, err
+}
+
+// httpConn is a connection of the HTTP server, with what was read already.
+type httpConn struct {
+	net.Conn
+	in     *bufio.Reader // nil: used up
+	entry  *entry
+	client Client
+	write  time.Duration
+}
+
+// httpEntry is httpConn with or without TLS.
+type httpEntry interface{ base() *httpConn }
+
+func (c *httpConn) base() *httpConn { return c }
+
+func (c *httpConn) Read(p []byte) (int, error) {
+	if c.in == nil {
+		return c.Conn.Read(p)
+	}
+	n, err := c.in.Read(p[:min(len(p), c.in.Buffered())])
+	if c.in.Buffered() == 0 {
+		c.in = nil
+	}
+	return n, err
+}
+
+func (c *httpConn) Write(p []byte) (n int, err error) {
+	c.entry.during(writing, func() {
+		_ = c.Conn.SetWriteDeadline(time.Now().Add(c.write)) // fails when closed: so does Write
+		n, err = c.Conn.Write(p)
+	})
+	return n, err
+}
+
+// httpTLSConn is one with TLS; the HTTP server asks it for the state of that.
+type httpTLSConn struct {
+	*httpConn
+	over *tls.Conn
+}
+
+// ConnectionState returns the state of TLS.
+func (c *httpTLSConn) ConnectionState() tls.ConnectionState { return c.over.ConnectionState() }
+
+// Accept returns a connection that speaks HTTP.
+func (h *httpSide) Accept() (net.Conn, error) {
+	select {
+	case c := <-h.conns:
+		return c, nil
+	case <-h.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// Close makes Accept return.
+func (h *httpSide) Close() error {
+	h.close.Do(func() { close(h.closed) })
+	return nil
+}
+
+// Addr returns no address that could be connected to.
+func (h *httpSide) Addr() net.Addr { return httpAddr{} }
+
+type httpAddr struct{}
+
+func (httpAddr) Network() string { return "memory" }
+func (httpAddr) String() string  { return "http" }

@@ -1,0 +1,92 @@
+package port
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+)
+
+// ThriftHandler returns the handler of calls over HTTP, to be mounted in
+// Config.HTTP: each is one unframed message, of the binary or the compact
+// protocol, in the body of a POST. The same limits hold as on the port itself.
+// As there, a call goes on when its client goes away.
+func (s *Server) ThriftHandler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodPost {
+			w.Header().Set("Allow", http.MethodPost)
+			http.Error(w, "Thrift calls are sent with POST.", http.StatusMethodNotAllowed)
+			return
+		}
+		if r.ContentLength > int64(s.limits.MaxMessage) {
+			http.Error(w, "The message is too long.", http.StatusRequestEntityTooLarge)
+			return
+		}
+		s.serveHTTPCall(w, r)
+	})
+}
+
+func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
+	// The call must not end with the request, but with the server.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	defer context.AfterFunc(s.base, cancel)()
+
+	begun := func() {}
+	var gone <-chan struct{}
+	if e, ok := r.Context().Value(entryKey{}).(*entry); ok {
+		begun = func() { e.move(calling) }
+		gone = e.gone
+	}
+	a := s.budget.open(gone)
+	defer a.close()
+	x := s.newExchange(bufio.NewReaderSize(r.Body, readBuffer), a, time.Now().Add(s.limits.Read))
+	x.send = func(b [][]byte) error {
+		w.Header().Set("Content-Type", "application/x-thrift")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		for _, piece := range b {
+			if _, err := w.Write(piece); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	client, _ := ClientFrom(ctx)
+	client.Headers = httpHeaders(r.Header)
+	ctx = thrift.AddReadTHeaderToContext(withClient(ctx, client), client.Headers)
+	err := x.begin()
+	if err == nil && x.framed {
+		err = errFramedHTTP
+	}
+	if err == nil {
+		err = x.call(ctx, s.processor, begun, s.log)
+	}
+	switch {
+	case err == nil && x.oneway:
+		w.Header().Set("Content-Type", "application/x-thrift")
+	case err != nil:
+		s.log.Debug("a call over HTTP failed", "client", client.Addr, "error", err)
+		if !x.sent {
+			http.Error(w, "The call failed: "+err.Error(), http.StatusBadRequest)
+		}
+	}
+}
+
+// errFramedHTTP is returned for a frame in the body of an HTTP request.
+var errFramedHTTP = errors.New("a message over HTTP has no frame: send it without")
+
+// httpHeaders returns the first value of each header, under its name in lower
+// case, as THeader has them.
+func httpHeaders(h http.Header) map[string]string {
+	headers := make(map[string]string, len(h))
+	for name, values := range h {
+		if len(values) > 0 {
+			headers[strings.ToLower(name)] = values[0]
+		}
+	}
+	return headers
+}
