@@ -1,0 +1,5 @@
+//go:build !unix
+
+package port
+
+func limitFiles(int) error { return nil }

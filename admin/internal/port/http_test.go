@@ -1,0 +1,141 @@
+package port
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+func adminOverHTTP(t *testing.T, url string, k kind, transport *http.Transport, token string) *eventbusv1.EventAdminClient {
+	t.Helper()
+	client := &http.Client{Transport: transport, Timeout: patience}
+	trans, err := thrift.NewTHttpClientWithOptions(url+"/thrift", thrift.THttpClientOptions{Client: client})
+	require.NoError(t, err)
+	if token != "" {
+		trans.(*thrift.THttpClient).SetHeader("Authorization", token)
+	}
+	p := thrift.TProtocol(thrift.NewTBinaryProtocolConf(trans, nil))
+	if strings.Contains(k.name, "compact") {
+		p = thrift.NewTCompactProtocolConf(trans, nil)
+	}
+	return adminOver(p)
+}
+
+func TestServer_HTTP(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	for _, k := range kinds()[2:4] {
+		transport := &http.Transport{}
+		t.Cleanup(transport.CloseIdleConnections)
+		admin := adminOverHTTP(t, "http://"+b.addr, k, transport, "Bearer x")
+		got, err := admin.GetTopic(t.Context(), "client")
+		require.NoError(t, err)
+		require.Equal(t, "true  Bearer x Bearer x", got.Name)
+		_, err = admin.GetTopic(t.Context(), "missing")
+		require.ErrorAs(t, err, new(*eventbusv1.NotFound))
+		_, err = admin.GetTopic(t.Context(), "panic")
+		requireException(t, err, thrift.INTERNAL_ERROR, "its log says why")
+		big, err := admin.GetTopic(t.Context(), "size 5000000")
+		require.NoError(t, err)
+		require.Len(t, big.Name, 5_000_000)
+	}
+}
+
+func TestServer_HTTPFaults(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	client := &http.Client{Transport: transport, Timeout: patience}
+	for _, f := range faults() {
+		resp, err := client.Post("http://"+b.addr+"/thrift", "application/x-thrift", bytes.NewReader(f.bytes))
+		if err != nil {
+			continue // the body was too long to be taken, and the answer is lost
+		}
+		_, _ = io.Copy(io.Discard, resp.Body)
+		require.NoError(t, resp.Body.Close())
+		require.Contains(t, []int{http.StatusOK, http.StatusBadRequest}, resp.StatusCode, f.name)
+	}
+	stillServes(t, b.addr)
+
+	resp, err := client.Get("http://" + b.addr + "/thrift")
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
+	require.Equal(t, "POST", resp.Header.Get("Allow"))
+}
+
+// Idle HTTP connections make room, and stopping does not wait for them.
+func TestServer_HTTPIdle(t *testing.T) {
+	t.Parallel()
+	b := setup(t, brief(func(l *Limits) { l.MaxConnections = 1 }))
+	c := dial(t, b.addr)
+	_, err := c.Write([]byte("GET /nonesuch HTTP/1.1\r\nHost: x\r\n\r\n"))
+	require.NoError(t, err)
+	_, err = c.Read(make([]byte, 1))
+	require.NoError(t, err)
+	b.waitFor(t, map[state]int{idle: 1})
+	stillServes(t, b.addr)
+	closes(t, c)
+
+	b = setup(t, brief(func(*Limits) {}))
+	c = dial(t, b.addr)
+	_, err = c.Write([]byte("GET /nonesuch HTTP/1.1\r\nHost: x\r\n\r\n"))
+	require.NoError(t, err)
+	b.waitFor(t, map[state]int{idle: 1})
+	require.NoError(t, b.server.Shutdown(t.Context()))
+}
+
+// A body that comes slowly is no call yet, and gives way.
+func TestServer_HTTPSlowBody(t *testing.T) {
+	t.Parallel()
+	b := setup(t, brief(func(l *Limits) { l.MaxConnections = 3 }))
+	for range 3 {
+		c := dial(t, b.addr)
+		_, err := c.Write([]byte("POST /thrift HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n\x80\x01"))
+		require.NoError(t, err)
+	}
+	b.waitFor(t, map[state]int{reading: 3})
+	stillServes(t, b.addr)
+}
+
+// A call over HTTP is ended when its client does not wait for it, and is waited
+// for when the server stops.
+func TestServer_HTTPShutdown(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	answered := make(chan error, 1)
+	go func() {
+		_, err := adminOverHTTP(t, "http://"+b.addr, kinds()[2], transport, "").GetTopic(context.Background(), "block")
+		answered <- err
+	}()
+	<-b.admin.entered
+	stopped := make(chan error, 1)
+	go func() { stopped <- b.server.Shutdown(context.Background()) }()
+	b.waitFor(t, map[state]int{calling: 1})
+	close(b.admin.release)
+	require.NoError(t, <-answered)
+	require.NoError(t, <-stopped)
+
+	b = setup(t, nil)
+	go func() {
+		_, err := adminOverHTTP(t, "http://"+b.addr, kinds()[2], transport, "").GetTopic(context.Background(), "block")
+		answered <- err
+	}()
+	<-b.admin.entered
+	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, b.server.Shutdown(ctx), context.DeadlineExceeded)
+	require.Error(t, <-answered)
+}

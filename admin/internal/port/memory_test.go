@@ -1,0 +1,141 @@
+package port
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+// flood is bytes that many clients send at once and then stand still with.
+type flood struct {
+	name  string
+	bytes func() []byte
+}
+
+func floods() []flood {
+	unframedBinary, framedCompact, unframedCompact := kinds()[2], kinds()[1], kinds()[3]
+	batch := func(k kind, messages int, write func(ctx context.Context, p thrift.TProtocol)) []byte {
+		return k.encode(func(ctx context.Context, p thrift.TProtocol) {
+			_ = p.WriteMessageBegin(ctx, "EventBus:sendBatch", thrift.CALL, 1) // to memory
+			_ = p.WriteStructBegin(ctx, "")
+			_ = p.WriteFieldBegin(ctx, "", thrift.LIST, 2)
+			_ = p.WriteListBegin(ctx, thrift.STRUCT, messages)
+			for range messages {
+				write(ctx, p)
+			}
+		})
+	}
+	empty := func(ctx context.Context, p thrift.TProtocol) {
+		_ = p.WriteStructBegin(ctx, "")
+		_ = p.WriteFieldStop(ctx)
+		_ = p.WriteStructEnd(ctx)
+	}
+	return []flood{
+		{"strings of 16 MB", func() []byte {
+			return message(unframedBinary, "getTopic", thrift.STRING, 1, append([]byte{0, 0xff, 0, 0}, make([]byte, 8<<20)...))
+		}},
+		{"payloads of 16 MB", func() []byte {
+			return batch(unframedBinary, 1, func(ctx context.Context, p thrift.TProtocol) {
+				_ = p.WriteFieldBegin(ctx, "", thrift.STRING, 1)
+				_ = p.WriteI32(ctx, 15<<20)
+				_, _ = p.Transport().Write(make([]byte, 8<<20))
+			})
+		}},
+		{"frames that claim 16 MB", func() []byte {
+			return append(frame(16<<20), message(unframedBinary, "nonesuch", thrift.STRING, 1, append([]byte{0, 0xff, 0, 0}, make([]byte, 4<<20)...))...)
+		}},
+		{"10 000 empty structs", func() []byte { return batch(unframedCompact, 9_999, empty) }},
+		// Each takes two bytes, and becomes a map of 10 000 entries.
+		{"maps of one key", func() []byte {
+			return batch(unframedCompact, 40, func(ctx context.Context, p thrift.TProtocol) {
+				_ = p.WriteStructBegin(ctx, "")
+				_ = p.WriteFieldBegin(ctx, "", thrift.MAP, 4)
+				_ = p.WriteMapBegin(ctx, thrift.STRING, thrift.STRING, 10_000)
+				_, _ = p.Transport().Write(make([]byte, 20_000))
+				_ = p.WriteFieldStop(ctx)
+				_ = p.WriteStructEnd(ctx)
+			})
+		}},
+		{"maps that claim to be large", func() []byte {
+			return batch(unframedCompact, 1, func(ctx context.Context, p thrift.TProtocol) {
+				_ = p.WriteStructBegin(ctx, "")
+				_ = p.WriteFieldBegin(ctx, "", thrift.MAP, 4)
+				_ = p.WriteMapBegin(ctx, thrift.STRING, thrift.STRING, 10_000)
+			})
+		}},
+		{"many names", func() []byte {
+			return batch(framedCompact, 5_000, func(ctx context.Context, p thrift.TProtocol) {
+				m := &eventbusv1.Message{Payload: []byte("1"), Headers: map[string]string{"a": "b", "c": "d", "e": "f"}}
+				_ = m.Write(ctx, p)
+			})
+		}},
+	}
+}
+
+// Messages that cost more than there is to spend, from as many clients as there
+// can be: the memory stays within its bounds, and small calls do not wait.
+func TestServer_Memory(t *testing.T) {
+	t.Parallel()
+	for _, f := range floods() {
+		t.Run(f.name, func(t *testing.T) {
+			c := startChild(t, 0)
+			stillServes(t, c.addr)
+			before := c.memory(t, false)
+			b := f.bytes()
+			b = b[:len(b)-1] // never complete
+			var senders, connected sync.WaitGroup
+			ctx, stop := context.WithCancel(t.Context())
+			for range 200 {
+				connected.Add(1)
+				senders.Go(func() {
+					conn, err := net.Dial("tcp", c.addr)
+					connected.Done()
+					if err != nil {
+						t.Errorf("dial: %v", err)
+						return
+					}
+					defer func() { _ = conn.Close() }()
+					defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+					_, _ = io.Copy(conn, bytes.NewReader(b)) // until the server takes no more
+					_, _ = conn.Read(make([]byte, 1))        // until the end of the test
+				})
+			}
+			connected.Wait()
+			for began := time.Now(); time.Since(began) < time.Second; {
+				stillServes(t, c.addr)
+			}
+			stop()
+			senders.Wait()
+			stillServes(t, c.addr)
+			require.Less(t, c.memory(t, true)-before, int64(maxGrowth))
+		})
+	}
+}
+
+// A message that is as large as can be, several times at once: they are read one
+// after another, and none is lost.
+func TestServer_LargeMessages(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	var senders sync.WaitGroup
+	for i := range 8 {
+		senders.Go(func() {
+			p := kinds()[i%len(kinds())].over(dial(t, b.addr))
+			id, err := busOver(p).Send(t.Context(), "t", &eventbusv1.Message{Payload: make([]byte, 16<<20-200)})
+			if err != nil || !strings.HasPrefix(id, "t 167") {
+				t.Errorf("%s %v", id, err)
+			}
+		})
+	}
+	senders.Wait()
+}
