@@ -1,52 +1,41 @@
 package admin
 
 import (
-	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
 	"strings"
+
+	"github.com/seed4933/eventbus/admin/internal/port"
 )
 
-// caller is whoever makes a call.
-type caller struct {
-	address string
-	// certificate is the name in the certificate that it has shown, and that was
-	// verified; "" for none.
-	certificate string
-	// authorization is what its header of that name says.
-	authorization string
-}
+// authorization is the header in which a token is sent, in lower case.
+const authorization = "authorization"
 
-type callerKey struct{}
-
-func withCaller(ctx context.Context, c caller) context.Context {
-	return context.WithValue(ctx, callerKey{}, c)
-}
-
-func callerOf(ctx context.Context) caller {
-	c, _ := ctx.Value(callerKey{}).(caller)
-	return c
-}
-
-// String names the caller for the log.
-func (c caller) String() string {
-	if c.certificate == "" {
-		return c.address
+// callerName names a caller for the log.
+func callerName(c port.Client) string {
+	if c.Cert == "" {
+		return c.Addr
 	}
-	return c.address + " (" + c.certificate + ")"
+	return c.Addr + " (" + c.Cert + ")"
 }
 
 // authenticate returns nil when the caller has the token, or none is wanted. How
 // long it takes does not depend on how much of the token is right.
-func (c caller) authenticate(token string) error {
+func authenticate(c port.Client, token string) error {
 	if token == "" {
 		return nil
 	}
-	if c.authorization == "" {
+	value := ""
+	for name, v := range c.Headers {
+		if strings.EqualFold(name, authorization) {
+			value = v
+		}
+	}
+	if value == "" {
 		return fmt.Errorf(`%w: the server wants a token: the header "Authorization: Bearer TOKEN", of HTTP at /thrift or of THeader`, ErrUnauthenticated)
 	}
-	scheme, given, _ := strings.Cut(c.authorization, " ")
+	scheme, given, _ := strings.Cut(value, " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return fmt.Errorf(`%w: the header Authorization is not of the form "Bearer TOKEN"`, ErrUnauthenticated)
 	}

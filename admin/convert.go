@@ -74,12 +74,24 @@ func filled[T any](v *T) *T {
 	return v
 }
 
+// each converts a list; an empty one is nil, as the bus has it.
 func each[A, B any](list []A, f func(A) B) []B {
+	if len(list) == 0 {
+		return nil
+	}
 	out := make([]B, len(list))
 	for i, v := range list {
 		out[i] = f(v)
 	}
 	return out
+}
+
+// some is a list as the bus has it: nil when it is empty.
+func some[T any](list []T) []T {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 // names are the values of an enum of the IDL and what the bus calls them.

@@ -71,11 +71,7 @@ func toHandler(h eventbus.HandlerInfo) *thriftbus.Handler {
 
 func fromHandler(h *thriftbus.Handler) eventbus.HandlerInfo {
 	changed, _ := fromHandlerUpdate(h.Changed) // a server has checked it
-	out := eventbus.HandlerInfo{Topic: h.Topic, Group: h.Group, ID: h.ID, Settings: fromHandlerSettings(h.Settings), Changed: changed}
-	if len(h.Consumers) > 0 {
-		out.Consumers = h.Consumers
-	}
-	return out
+	return eventbus.HandlerInfo{Topic: h.Topic, Group: h.Group, ID: h.ID, Settings: fromHandlerSettings(h.Settings), Changed: changed, Consumers: some(h.Consumers)}
 }
 
 func toConsumer(c eventbus.Consumer) *thriftbus.Consumer {

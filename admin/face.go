@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/seed4933/eventbus/admin/internal/port"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
 )
 
@@ -29,16 +30,16 @@ func changes[T any](ctx context.Context, f *face, op string, do func(ctx context
 }
 
 func call[T any](ctx context.Context, f *face, level slog.Level, op string, do func(ctx context.Context) (T, error), what ...any) (T, error) {
-	who := callerOf(ctx)
-	if err := who.authenticate(f.token); err != nil {
-		f.log.Warn("a call was refused", "call", op, "by", who.address, "err", err)
+	who, _ := port.ClientFrom(ctx)
+	if err := authenticate(who, f.token); err != nil {
+		f.log.Warn("admin call refused", "call", op, "by", callerName(who), "err", err)
 		var none T
 		return none, toException(err)
 	}
 	began := time.Now()
 	v, err := do(ctx)
 	if f.log.Enabled(ctx, level) {
-		args := append([]any{"call", op, "by", who.String(), "took", time.Since(began).Round(time.Microsecond)}, what...)
+		args := append([]any{"call", op, "by", callerName(who), "took", time.Since(began).Round(time.Microsecond)}, what...)
 		if err != nil {
 			args = append(args, "err", err)
 		}

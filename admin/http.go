@@ -71,10 +71,10 @@ func answer(w http.ResponseWriter, code int, status, reason string) {
 	_, _ = w.Write(append(body, '\n')) // a client that has gone is no concern of ours
 }
 
-// NewServer returns a server for the handler with deadlines on everything. Its
+// NewHTTPServer returns a server for the handler with deadlines on everything. Its
 // own complaints, such as those about clients that speak no HTTP, go to log at
 // level debug.
-func NewServer(handler http.Handler, log *slog.Logger) *http.Server {
+func NewHTTPServer(handler http.Handler, log *slog.Logger) *http.Server {
 	return &http.Server{
 		Handler:           handler,
 		ReadTimeout:       readTimeout,

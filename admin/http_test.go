@@ -71,7 +71,7 @@ func TestHealthz(t *testing.T) {
 
 func TestServerHasDeadlines(t *testing.T) {
 	t.Parallel()
-	s := admin.NewServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
+	s := admin.NewHTTPServer(http.NotFoundHandler(), slog.New(slog.DiscardHandler))
 	for _, d := range []time.Duration{s.ReadTimeout, s.ReadHeaderTimeout, s.WriteTimeout, s.IdleTimeout} {
 		require.Positive(t, d)
 	}
@@ -83,7 +83,7 @@ func TestStrayBytes(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s := admin.NewServer(admin.NewHTTP(bus(func(context.Context) error { return nil })), slog.New(slog.DiscardHandler))
+	s := admin.NewHTTPServer(admin.NewHTTP(bus(func(context.Context) error { return nil })), slog.New(slog.DiscardHandler))
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 

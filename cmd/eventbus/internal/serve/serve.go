@@ -240,7 +240,7 @@ func (s *server) serveHTTP(failed chan<- error) (stop func()) {
 	if s.listener == nil {
 		return func() {}
 	}
-	h := admin.NewServer(admin.NewHTTP(s.bus), s.cfg.Log)
+	h := admin.NewHTTPServer(admin.NewHTTP(s.bus), s.cfg.Log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -1,0 +1,189 @@
+package admin
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+// DefaultCallTimeout is how long a client waits for an answer, where ctx does not
+// end sooner.
+const DefaultCallTimeout = 30 * time.Second
+
+// maxFrame is the greatest answer that a client takes.
+const maxFrame = 16 << 20
+
+// ClientConfig is the settings of a client.
+type ClientConfig struct {
+	// Address is the server's HOST:PORT. Defaults to DefaultListen.
+	Address string
+	// TLS is set where the server speaks TLS. ServerName defaults to the address's
+	// host.
+	TLS *tls.Config
+	// Token is what the server demands, if it does.
+	Token string
+	// CallTimeout defaults to DefaultCallTimeout. Deleting a topic or a group may take
+	// as long as ctx lets it.
+	CallTimeout time.Duration
+}
+
+// Client carries out the administration through the Thrift port of a server.
+// Errors are those of the server; ErrUnavailable when it cannot be reached, or its
+// answer does not come: what a call has begun may then be done. Calls of several
+// goroutines go one after another.
+type Client struct {
+	cfg ClientConfig
+
+	mu     sync.Mutex
+	closed bool
+	conn   *clientConn
+}
+
+var _ API = (*Client)(nil)
+
+// clientConn is a connection to a server. After an error that is none of the
+// server's it is of no use any more.
+type clientConn struct {
+	socket *thrift.TSocket
+	admin  *thriftbus.EventAdminClient
+	bus    *thriftbus.EventBusClient
+}
+
+// NewClient returns a client, which connects with its first call.
+func NewClient(cfg ClientConfig) (*Client, error) {
+	if cfg.Address == "" {
+		cfg.Address = DefaultListen
+	}
+	host, _, err := net.SplitHostPort(cfg.Address)
+	if err != nil {
+		return nil, fmt.Errorf("make an admin client: %w", &eventbus.ArgumentError{Field: "Address", Value: fmt.Sprintf("%q", cfg.Address), Reason: "HOST:PORT is right"})
+	}
+	if cfg.TLS != nil && cfg.TLS.ServerName == "" {
+		cfg.TLS = cfg.TLS.Clone()
+		cfg.TLS.ServerName = host
+	}
+	if cfg.CallTimeout == 0 {
+		cfg.CallTimeout = DefaultCallTimeout
+	}
+	return &Client{cfg: cfg}, nil
+}
+
+// Close closes the connection. Later calls return ErrClosed.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closed = true
+	return c.drop()
+}
+
+func (c *Client) drop() error {
+	if c.conn == nil {
+		return nil
+	}
+	err := c.conn.socket.Close()
+	c.conn = nil
+	return err
+}
+
+// connect dials, unless a connection stands that its server has not closed.
+func (c *Client) connect(ctx context.Context) (*clientConn, error) {
+	if c.conn != nil && c.conn.socket.IsOpen() {
+		return c.conn, nil
+	}
+	_ = c.drop() // it is closed
+	var conn net.Conn
+	var err error
+	if c.cfg.TLS != nil {
+		conn, err = (&tls.Dialer{Config: c.cfg.TLS}).DialContext(ctx, "tcp", c.cfg.Address)
+	} else {
+		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", c.cfg.Address)
+	}
+	if err != nil {
+		return nil, err
+	}
+	cfg := &thrift.TConfiguration{MaxFrameSize: maxFrame, MaxMessageSize: maxFrame}
+	socket := thrift.NewTSocketFromConnConf(conn, cfg)
+	p := thrift.NewTHeaderProtocolConf(socket, cfg)
+	if c.cfg.Token != "" {
+		p.SetWriteHeader(authorization, "Bearer "+c.cfg.Token)
+	}
+	client := func(service string) thrift.TClient {
+		m := thrift.NewTMultiplexedProtocol(p, service)
+		return thrift.NewTStandardClient(m, m)
+	}
+	c.conn = &clientConn{
+		socket: socket,
+		admin:  thriftbus.NewEventAdminClient(client("EventAdmin")),
+		bus:    thriftbus.NewEventBusClient(client("EventBus")),
+	}
+	return c.conn, nil
+}
+
+// ask carries out one call within the client's timeout; 0 for as long as ctx lasts.
+func ask[T any](ctx context.Context, c *Client, timeout time.Duration, do func(ctx context.Context, conn *clientConn) (T, error)) (answer T, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return answer, eventbus.ErrClosed
+	}
+	call := ctx
+	if timeout > 0 {
+		var cancel context.CancelFunc
+		call, cancel = context.WithTimeout(ctx, timeout)
+		defer cancel()
+	}
+	conn, err := c.connect(call)
+	if err != nil {
+		return answer, c.unreached(ctx, call, err)
+	}
+	// Whoever waits for an answer sees the end of its connection, and nothing else.
+	stop := context.AfterFunc(call, func() { _ = conn.socket.Close() })
+	answer, err = do(context.WithoutCancel(call), conn)
+	if !stop() && err == nil {
+		_ = c.drop() // the answer came as the time was over
+		return answer, nil
+	}
+	if err == nil {
+		return answer, nil
+	}
+	if meant, ok := fromException(err); ok {
+		return answer, meant
+	}
+	_ = c.drop()
+	return answer, c.unreached(ctx, call, err)
+}
+
+// unreached says of an error that is none of the server's what that means.
+func (c *Client) unreached(ctx, call context.Context, err error) error {
+	where := fmt.Sprintf("admin service at %s", c.cfg.Address)
+	var application thrift.TApplicationException
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s: %w", where, ctx.Err())
+	case call.Err() != nil:
+		return fmt.Errorf("%w: %s: no answer within %v; what was asked may be done", eventbus.ErrUnavailable, where, c.cfg.CallTimeout)
+	case errors.As(err, &application):
+		return fmt.Errorf("%w: %s: %s", eventbus.ErrUnavailable, where, application.Error())
+	}
+	return fmt.Errorf("%w: %s: %w", eventbus.ErrUnavailable, where, err)
+}
+
+// asked is ask within the usual time.
+func asked[T any](ctx context.Context, c *Client, do func(ctx context.Context, conn *clientConn) (T, error)) (T, error) {
+	return ask(ctx, c, c.cfg.CallTimeout, do)
+}
+
+// told is asked for a call without an answer.
+func told(ctx context.Context, c *Client, do func(ctx context.Context, conn *clientConn) error) error {
+	_, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (nothing, error) { return nothing{}, do(ctx, conn) })
+	return err
+}

@@ -1,0 +1,150 @@
+package admin
+
+import (
+	"context"
+
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+// Ping implements API.
+func (c *Client) Ping(ctx context.Context) error {
+	return told(ctx, c, func(ctx context.Context, conn *clientConn) error { return conn.admin.Ping(ctx) })
+}
+
+// ListTopics implements API.
+func (c *Client) ListTopics(ctx context.Context, page Page) (TopicPage, error) {
+	p, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.TopicPage, error) {
+		return conn.admin.ListTopics(ctx, toPage(page))
+	})
+	if err != nil {
+		return TopicPage{}, err
+	}
+	return TopicPage{Topics: each(p.Topics, fromTopic), Deleting: some(p.Deleting), Next: p.NextCursor}, nil
+}
+
+// GetTopic implements API.
+func (c *Client) GetTopic(ctx context.Context, topic string) (eventbus.Topic, error) {
+	return c.topic(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
+		return conn.admin.GetTopic(ctx, topic)
+	})
+}
+
+// topic carries out a call that returns a topic.
+func (c *Client) topic(ctx context.Context, do func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error)) (eventbus.Topic, error) {
+	t, err := asked(ctx, c, do)
+	if err != nil {
+		return eventbus.Topic{}, err
+	}
+	return fromTopic(t), nil
+}
+
+// CreateTopic implements API.
+func (c *Client) CreateTopic(ctx context.Context, topic string, cfg eventbus.TopicConfig) error {
+	_, err := c.topic(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
+		return conn.admin.CreateTopic(ctx, topic, toSettings(cfg))
+	})
+	return err
+}
+
+// UpdateTopic implements API.
+func (c *Client) UpdateTopic(ctx context.Context, topic string, u eventbus.TopicUpdate) (int64, error) {
+	t, err := c.topic(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
+		return conn.admin.UpdateTopic(ctx, topic, toTopicUpdate(u))
+	})
+	return t.Revision, err
+}
+
+// DeleteTopic implements API.
+func (c *Client) DeleteTopic(ctx context.Context, topic string) error {
+	_, err := ask(ctx, c, 0, func(ctx context.Context, conn *clientConn) (nothing, error) {
+		return nothing{}, conn.admin.DeleteTopic(ctx, topic)
+	})
+	return err
+}
+
+// EnableTopic implements API.
+func (c *Client) EnableTopic(ctx context.Context, topic string) error {
+	_, err := c.topic(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
+		return conn.admin.EnableTopic(ctx, topic)
+	})
+	return err
+}
+
+// DisableTopic implements API.
+func (c *Client) DisableTopic(ctx context.Context, topic string) error {
+	_, err := c.topic(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
+		return conn.admin.DisableTopic(ctx, topic)
+	})
+	return err
+}
+
+// AddGroup implements API.
+func (c *Client) AddGroup(ctx context.Context, topic string, g eventbus.GroupConfig) error {
+	_, err := c.topic(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
+		return conn.admin.AddGroup(ctx, topic, toGroup(g))
+	})
+	return err
+}
+
+// RemoveGroup implements API.
+func (c *Client) RemoveGroup(ctx context.Context, topic, group string) error {
+	_, err := ask(ctx, c, 0, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
+		return conn.admin.RemoveGroup(ctx, topic, group)
+	})
+	return err
+}
+
+// ListHandlers implements API.
+func (c *Client) ListHandlers(ctx context.Context, topic, group string, page Page) (HandlerPage, error) {
+	p, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.HandlerPage, error) {
+		return conn.admin.ListHandlers(ctx, topic, group, toPage(page))
+	})
+	if err != nil {
+		return HandlerPage{}, err
+	}
+	return HandlerPage{Handlers: each(p.Handlers, fromHandler), Next: p.NextCursor}, nil
+}
+
+func handlerRef(topic, group, id string) *thriftbus.HandlerRef {
+	return &thriftbus.HandlerRef{Topic: topic, Group: group, ID: id}
+}
+
+// GetHandler implements API.
+func (c *Client) GetHandler(ctx context.Context, topic, group, id string) (eventbus.HandlerInfo, error) {
+	h, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.Handler, error) {
+		return conn.admin.GetHandler(ctx, handlerRef(topic, group, id))
+	})
+	if err != nil {
+		return eventbus.HandlerInfo{}, err
+	}
+	return fromHandler(h), nil
+}
+
+// UpdateHandler implements API.
+func (c *Client) UpdateHandler(ctx context.Context, topic, group, id string, u eventbus.HandlerUpdate) (int64, error) {
+	return asked(ctx, c, func(ctx context.Context, conn *clientConn) (int64, error) {
+		return conn.admin.UpdateHandler(ctx, handlerRef(topic, group, id), toHandlerUpdate(u))
+	})
+}
+
+// EnableHandler implements API.
+func (c *Client) EnableHandler(ctx context.Context, topic, group, id string) error {
+	return told(ctx, c, func(ctx context.Context, conn *clientConn) error {
+		return conn.admin.EnableHandler(ctx, handlerRef(topic, group, id))
+	})
+}
+
+// DisableHandler implements API.
+func (c *Client) DisableHandler(ctx context.Context, topic, group, id string) error {
+	return told(ctx, c, func(ctx context.Context, conn *clientConn) error {
+		return conn.admin.DisableHandler(ctx, handlerRef(topic, group, id))
+	})
+}
+
+// ResetHandler implements API.
+func (c *Client) ResetHandler(ctx context.Context, topic, group, id string) error {
+	return told(ctx, c, func(ctx context.Context, conn *clientConn) error {
+		return conn.admin.ResetHandler(ctx, handlerRef(topic, group, id))
+	})
+}

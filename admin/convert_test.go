@@ -1,0 +1,227 @@
+package admin
+
+import (
+	"fmt"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+// fill sets every field of v to something that is not its zero value, and not the
+// same as another's.
+func fill(v reflect.Value, n *int) {
+	*n++
+	switch v.Interface().(type) {
+	case time.Time:
+		v.Set(reflect.ValueOf(time.UnixMilli(int64(1_800_000_000_000 + *n)).UTC()))
+		return
+	case time.Duration:
+		v.SetInt(int64(*n) * int64(time.Millisecond))
+		return
+	case eventbus.Delivery:
+		v.SetString(string(eventbus.AtMostOnce))
+		return
+	case eventbus.Wire:
+		v.SetString(string(eventbus.WireRaw))
+		return
+	case eventbus.FailureState:
+		v.SetString(string(eventbus.Retrying))
+		return
+	case JobKind:
+		v.SetString(string(JobDiscard))
+		return
+	case JobState:
+		v.SetString(string(JobInterrupted))
+		return
+	}
+	switch v.Kind() {
+	case reflect.String:
+		v.SetString(fmt.Sprint("text", *n))
+	case reflect.Int, reflect.Int64:
+		v.SetInt(int64(*n))
+	case reflect.Bool:
+		v.SetBool(true)
+	case reflect.Pointer:
+		v.Set(reflect.New(v.Type().Elem()))
+		fill(v.Elem(), n)
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			v.SetBytes([]byte{0, byte(*n), 0xff})
+			return
+		}
+		v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		fill(v.Index(0), n)
+		fill(v.Index(1), n)
+	case reflect.Map:
+		v.Set(reflect.MakeMap(v.Type()))
+		for range 2 {
+			key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+			fill(key, n)
+			fill(value, n)
+			v.SetMapIndex(key, value)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			fill(v.Field(i), n)
+		}
+	case reflect.Func: // Progress, which does not travel
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(eventbus.Raw{Payload: []byte{0, 1, 0xff}, ContentType: "text/x"}))
+	default:
+		panic(v.Type().String())
+	}
+}
+
+// whole checks that all of a value arrives, and so does one with nothing in it.
+func whole[A, B any](t *testing.T, to func(A) B, from func(B) (A, error), not ...string) {
+	t.Helper()
+	var empty, full A
+	n := 0
+	fill(reflect.ValueOf(&full).Elem(), &n)
+	for _, name := range not {
+		reflect.ValueOf(&full).Elem().FieldByName(name).SetZero()
+	}
+	for _, v := range []A{empty, full} {
+		got, err := from(to(v))
+		require.NoError(t, err)
+		require.Equal(t, v, got)
+	}
+}
+
+func sure[A, B any](from func(B) A) func(B) (A, error) {
+	return func(b B) (A, error) { return from(b), nil }
+}
+
+// A field that is added to the bus's types and forgotten here fails this test.
+func TestEveryFieldArrives(t *testing.T) {
+	t.Parallel()
+	whole(t, toPage, sure(fromPage))
+	whole(t, toGroup, sure(fromGroup))
+	whole(t, toTopicUpdate, fromTopicUpdate)
+	whole(t, toHandlerSettings, sure(fromHandlerSettings))
+	whole(t, toHandlerUpdate, fromHandlerUpdate)
+	whole(t, toHandler, sure(fromHandler))
+	whole(t, toEvent, sure(fromEvent))
+	whole(t, toFailure, sure(fromFailure))
+	whole(t, toJob, sure(fromJob))
+	whole(t, toStats, sure(fromStats))
+	whole(t, func(q eventbus.FailureQuery) *thriftbus.FailureQuery { return toFailureQuery("t", "g", q) }, fromFailureQuery)
+	whole(t, func(f eventbus.FailureFilter) *thriftbus.FailureSelection { return toSelection("t", "g", f) }, fromSelection)
+
+	for _, zero := range []bool{true, false} {
+		var topic eventbus.Topic
+		var consumer eventbus.Consumer
+		var settings eventbus.TopicConfig
+		n := 0
+		if !zero {
+			fill(reflect.ValueOf(&topic).Elem(), &n)
+			fill(reflect.ValueOf(&consumer).Elem(), &n)
+			fill(reflect.ValueOf(&settings).Elem(), &n)
+		}
+		topic.Delivery, topic.Wire = eventbus.AtMostOnce, eventbus.WireRaw
+		require.Equal(t, topic, fromTopic(toTopic(topic)))
+		if zero {
+			consumer.Handlers = map[string][]eventbus.RunningHandler{}
+		}
+		require.Equal(t, consumer, fromConsumer(toConsumer(consumer)))
+		sent, err := fromSettings(toSettings(settings))
+		require.NoError(t, err)
+		require.Equal(t, settings, sent)
+	}
+
+	for _, not := range []string{"Delay", "DueAt"} {
+		var m eventbus.Message
+		n := 0
+		fill(reflect.ValueOf(&m).Elem(), &n)
+		reflect.ValueOf(&m).Elem().FieldByName(not).SetZero()
+		sent, err := toMessage(m)
+		require.NoError(t, err)
+		got, err := fromMessage(sent)
+		require.NoError(t, err)
+		require.Equal(t, m, got)
+	}
+}
+
+// What is no limit stays so, and nothing is due earlier than was said.
+func TestEdgesOfDurations(t *testing.T) {
+	t.Parallel()
+	age := time.Duration(-1)
+	u, err := fromTopicUpdate(toTopicUpdate(eventbus.TopicUpdate{DeadAge: &age}))
+	require.NoError(t, err)
+	require.Equal(t, age, *u.DeadAge)
+
+	m, err := toMessage(eventbus.Message{Value: eventbus.Raw{}, Delay: time.Millisecond + 1})
+	require.NoError(t, err)
+	require.EqualValues(t, 2, m.GetDelayMs())
+	due := time.Date(2030, 1, 1, 0, 0, 0, 1, time.UTC)
+	m, err = toMessage(eventbus.Message{Value: eventbus.Raw{}, DueAt: due})
+	require.NoError(t, err)
+	require.EqualValues(t, due.UnixMilli()+1, m.GetDueAtMs())
+}
+
+// What the IDL lacks, and what no duration can hold, is refused (nothing of it is
+// taken for something else).
+func TestWrongValuesAreRefused(t *testing.T) {
+	t.Parallel()
+	huge := int64(1) << 62
+	two := []*thriftbus.Message{{}, {DelayMs: &huge}}
+	for field, err := range map[string]error{
+		"delivery":         problem(fromSettings(&thriftbus.TopicSettings{Delivery: new(thriftbus.Delivery(3))})),
+		"wire":             problem(fromSettings(&thriftbus.TopicSettings{Wire: new(thriftbus.Wire(0))})),
+		"dead_age_ms":      problem(fromSettings(&thriftbus.TopicSettings{DeadAgeMs: &huge})),
+		"timeout_ms":       problem(fromHandlerUpdate(&thriftbus.HandlerUpdate{TimeoutMs: &huge})),
+		"retry_initial_ms": problem(fromHandlerUpdate(&thriftbus.HandlerUpdate{RetryInitialMs: &huge})),
+		"retry_max_ms":     problem(fromHandlerUpdate(&thriftbus.HandlerUpdate{RetryMaxMs: new(-huge)})),
+		"breaker_open_ms":  problem(fromHandlerUpdate(&thriftbus.HandlerUpdate{BreakerOpenMs: &huge})),
+		"state":            problem(fromSelection(&thriftbus.FailureSelection{State: new(thriftbus.FailureState(-1))})),
+		"ids":              problem(fromSelection(&thriftbus.FailureSelection{Ids: make([]string, 1001)})),
+		"delay_ms":         problem(fromMessages(two)),
+		"due_at_ms":        problem(fromMessage(&thriftbus.Message{DelayMs: new(int64(1)), DueAtMs: new(int64(1))})),
+		"Value":            problem(toMessage(eventbus.Message{Value: 1})),
+	} {
+		var argument *eventbus.ArgumentError
+		require.ErrorAs(t, err, &argument, field)
+		require.Equal(t, field, argument.Field)
+	}
+	_, err := fromFailureQuery(&thriftbus.FailureQuery{State: new(thriftbus.FailureState(9))})
+	require.ErrorContains(t, err, "1 to 2 are right")
+	require.ErrorContains(t, problem(fromMessages(two)), "event 2 of 2")
+}
+
+func problem[T any](_ T, err error) error { return err }
+
+// Arguments that were not sent at all are empty ones.
+func TestMissingStructs(t *testing.T) {
+	t.Parallel()
+	require.Zero(t, fromPage(nil))
+	require.Zero(t, fromGroup(nil))
+	for _, err := range []error{problem(fromSettings(nil)), problem(fromTopicUpdate(nil)), problem(fromHandlerUpdate(nil)), problem(fromMessage(nil)), problem(fromMessages([]*thriftbus.Message{nil}))} {
+		require.NoError(t, err)
+	}
+}
+
+func TestErrorsKeepWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	for _, c := range codes {
+		err := fmt.Errorf("do something to %q: %w", "x", c.err)
+		got, ok := fromException(toException(err))
+		require.True(t, ok, c.code)
+		require.Equal(t, err.Error(), got.Error())
+		if c.code != "unavailable" { // which stands for the ends of contexts as well
+			require.ErrorIs(t, got, c.err)
+		}
+	}
+	argument := &eventbus.ArgumentError{Field: "f", Value: "1", Reason: "2 is right"}
+	got, _ := fromException(toException(fmt.Errorf("do: %w", argument)))
+	var sent *eventbus.ArgumentError
+	require.ErrorAs(t, got, &sent)
+	require.Equal(t, "f", sent.Field)
+	require.Equal(t, "2 is right", sent.Reason)
+	require.Equal(t, `do: invalid f 1: 2 is right`, got.Error())
+	require.NoError(t, toException(nil))
+}

@@ -1,0 +1,153 @@
+package admin
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/seed4933/eventbus/admin/internal/port"
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+)
+
+// Defaults of ServerConfig.
+const (
+	DefaultListen      = "127.0.0.1:9090"
+	DefaultStopTimeout = 5 * time.Second
+)
+
+// ThriftPath is where a server takes Thrift over HTTP.
+const ThriftPath = "/thrift"
+
+// Limits are what clients can use of a server; fields of 0 mean the defaults that
+// stand at each.
+type Limits = port.Limits
+
+// ServerConfig is the settings of a server.
+type ServerConfig struct {
+	// Listen is HOST:PORT. Defaults to DefaultListen; port 0 takes a free one. A host
+	// that others than this machine reach, and an empty one, which is all addresses,
+	// need TLS or Token.
+	Listen string
+	// TLS makes every client speak TLS. With ClientAuth and ClientCAs set in it, they
+	// need certificates.
+	TLS *tls.Config
+	// Token is demanded of every call: in the header Authorization of HTTP, or in
+	// one of that name of THeader, as "Bearer TOKEN". Defaults to none.
+	Token string
+	// Limits are what clients can use of the server.
+	Limits Limits
+	// Logger gets a line for every call that changes something, with who called from
+	// where, and what is refused. Calls that only read, or send, are logged at level
+	// debug. Defaults to slog.Default().
+	Logger *slog.Logger
+	// StopTimeout is how long calls under way may take at the end. Defaults to
+	// DefaultStopTimeout.
+	StopTimeout time.Duration
+}
+
+// Server offers the administration, and sending, over Thrift: the services
+// EventAdmin and EventBus of thrift/eventbus.thrift, on one port, for clients of
+// all kinds. What they are is in the head of that file.
+type Server struct {
+	listener net.Listener
+	port     *port.Server
+	stop     time.Duration
+}
+
+// Listen opens the port of a server; Serve makes it serve. Errors are those of the
+// settings, and of the port.
+func Listen(api API, cfg ServerConfig) (*Server, error) {
+	failed := func(err error) (*Server, error) { return nil, fmt.Errorf("start the admin service: %w", err) }
+	address, err := cfg.address()
+	if err != nil {
+		return failed(err)
+	}
+	listener, err := net.ListenTCP("tcp", address)
+	if err != nil {
+		return failed(err)
+	}
+	s := &Server{listener: listener, stop: cmp.Or(cfg.StopTimeout, DefaultStopTimeout)}
+	f := &face{api: api, token: cfg.Token, log: cmp.Or(cfg.Logger, slog.Default())}
+	admin := thriftbus.NewEventAdminProcessor(eventAdmin{f})
+	s.port = port.New(port.Config{
+		Processor: port.Multiplex(map[string]thrift.TProcessor{
+			"EventAdmin": admin, "EventBus": thriftbus.NewEventBusProcessor(eventBus{f}),
+		}, admin),
+		HTTP: http.HandlerFunc(s.serveHTTP), TLS: cfg.TLS, Limits: cfg.Limits, Log: f.log,
+	})
+	return s, nil
+}
+
+// Addr is the address on which the server listens.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Serve serves until ctx ends, then lets calls under way end for StopTimeout, and
+// returns nil. Clients that are connected and ask for nothing do not hold it up.
+func (s *Server) Serve(ctx context.Context) error {
+	served := make(chan error, 1)
+	go func() { served <- s.port.Serve(s.listener) }()
+	select {
+	case err := <-served:
+		return fmt.Errorf("serve the admin service: %w", err)
+	case <-ctx.Done():
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.stop)
+	defer cancel()
+	_ = s.port.Shutdown(ctx) // calls that took longer were ended
+	return <-served
+}
+
+// Close closes a server that does not serve.
+func (s *Server) Close() error {
+	if err := s.listener.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		return fmt.Errorf("close the admin service: %w", err)
+	}
+	return nil
+}
+
+// Serve opens a server and serves until ctx ends.
+func Serve(ctx context.Context, api API, cfg ServerConfig) error {
+	s, err := Listen(api, cfg)
+	if err != nil {
+		return err
+	}
+	return s.Serve(ctx)
+}
+
+func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != ThriftPath {
+		http.Error(w, "This is the Thrift port of an event bus; Thrift over HTTP is at "+ThriftPath+".", http.StatusNotFound)
+		return
+	}
+	s.port.ThriftHandler().ServeHTTP(w, r)
+}
+
+// address is where to listen, if that may be.
+func (cfg *ServerConfig) address() (*net.TCPAddr, error) {
+	listen := cmp.Or(cfg.Listen, DefaultListen)
+	wrong := func(reason string) error {
+		return &eventbus.ArgumentError{Field: "Listen", Value: fmt.Sprintf("%q", listen), Reason: reason}
+	}
+	address, err := net.ResolveTCPAddr("tcp", listen)
+	if err != nil {
+		return nil, wrong(fmt.Sprintf("%v; HOST:PORT is right", err))
+	}
+	for _, r := range cfg.Token {
+		if r <= ' ' || r >= 0x7f {
+			return nil, &eventbus.ArgumentError{Field: "Token", Reason: "it has other characters than visible ASCII, which no header can carry"}
+		}
+	}
+	if !address.IP.IsLoopback() && cfg.TLS == nil && cfg.Token == "" {
+		return nil, wrong("others than this machine reach it, and anybody could change everything; set a token, or TLS, or listen on 127.0.0.1")
+	}
+	return address, nil
+}
