@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,8 +83,14 @@ func setup(t *testing.T) *bed {
 	return b
 }
 
+// ownThrift in a bed's env leaves to serve where its Thrift port listens.
+const ownThrift = "TEST_THRIFT=1"
+
 // command is a call of the binary with the bed's server and namespace.
 func (b *bed) command(args ...string) *exec.Cmd {
+	if len(args) > 0 && args[0] == "serve" && !slices.Contains(args, "--thrift") && !slices.Contains(b.env, ownThrift) {
+		args = append(args, "--thrift", "") // tests side by side cannot all have the default port
+	}
 	c := exec.Command(binary, args...)
 	c.Dir = b.dir
 	c.Env = append([]string{

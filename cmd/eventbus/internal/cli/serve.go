@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,11 @@ import (
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/stop"
 )
 
-const serveLong = `Run the bus with the handlers of the settings file (--config), and the HTTP side
-with /healthz beside it. When events are taken, one line "ready" goes to stderr.
+// tokenVariable holds the token of the admin service, where no file does.
+const tokenVariable = "EVENTBUS_ADMIN_TOKEN"
+
+const serveLong = `Run the bus with the handlers of the settings file (--config), and beside it the
+HTTP side with /healthz and the Thrift admin service. When events are taken, one line "ready" goes to stderr.
 
 The file is checked as a whole before anything begins. Topics that it names are
 made where they are missing; of those that exist, the settings that the file
@@ -23,7 +27,9 @@ paths in it are relative to the working directory. Handlers of type log write to
 stdout.
 
 The HTTP side listens on ` + settings.DefaultListen + ` unless http.listen or --http says
-otherwise; "" there means none.
+otherwise; "" there means none. The Thrift admin service listens on ` + settings.DefaultAdmin + `,
+or where admin.listen or --thrift says; on addresses that other machines reach only
+with a token (admin.token or ` + tokenVariable + `) or TLS.
 
 SIGTERM and Ctrl-C stop softly: no more events are taken, and running handlers
 may end, for up to stop_timeout (30s). A second signal stops hard: their contexts
@@ -41,6 +47,10 @@ const serveExample = `  # settings.yaml
   concurrency: 64
   stop_timeout: 30s
   http: {listen: 127.0.0.1:8080}
+  admin:
+    listen: 127.0.0.1:9090
+    token: ""                         # clients send it as "Authorization: Bearer …"
+    tls: {cert: server.pem, key: server.key, client_ca: clients.pem}
   topics:
     - name: orders
       delivery: at_least_once         # or at_most_once
@@ -74,6 +84,8 @@ const embeddedNote = "embedded Redis: nothing in it outlives this process"
 type serveFlags struct {
 	listen    string
 	setListen bool
+	thrift    string
+	setThrift bool
 	level     slog.Level
 	logJSON   bool
 }
@@ -93,13 +105,18 @@ func (a *app) serve() *cobra.Command {
 			}
 			f.logJSON = format == "json"
 			f.setListen = c.Flags().Changed("http")
-			if err := settings.CheckListen(f.listen); err != nil {
+			f.setThrift = c.Flags().Changed("thrift")
+			if err := settings.CheckListen(f.listen, settings.DefaultListen, "HTTP side"); err != nil {
 				return wrongUsage("--http: %w", err)
+			}
+			if err := settings.CheckListen(f.thrift, settings.DefaultAdmin, "Thrift admin service"); err != nil {
+				return wrongUsage("--thrift: %w", err)
 			}
 			return a.runServe(c.Context(), f)
 		},
 	}
 	c.Flags().StringVar(&f.listen, "http", "", `where the HTTP side listens, HOST:PORT; "" for none (default what the file says, or `+settings.DefaultListen+")")
+	c.Flags().StringVar(&f.thrift, "thrift", "", `where the Thrift admin service listens, HOST:PORT; "" for none (default what the file says, or `+settings.DefaultAdmin+")")
 	c.Flags().StringVar(&level, "log-level", "info", "debug, info, warn or error")
 	c.Flags().StringVar(&format, "log-format", "text", "text or json")
 	return c
@@ -126,12 +143,16 @@ func (a *app) runServe(ctx context.Context, f serveFlags) (err error) {
 	if r.embedded != nil {
 		fmt.Fprintf(a.env.Stderr, "%s; other commands reach it with --redis %s\n", embeddedNote, r.embedded.URL())
 	}
-	listen := c.file.HTTP.Listen
+	listen, thrift := c.file.HTTP.Listen, c.file.Admin.Listen
 	if f.setListen {
 		listen = f.listen
 	}
+	if f.setThrift {
+		thrift = f.thrift
+	}
+	token := cmp.Or(c.file.Admin.Token, a.env.Getenv(tokenVariable))
 	return serve.Run(ctx, hard, serve.Config{
-		File: c.file, Bus: c.config, Redis: r.rdb, Listen: listen,
+		File: c.file, Bus: c.config, Redis: r.rdb, Listen: listen, Thrift: thrift, Token: token,
 		Log: log, Stdout: a.env.Stdout, Address: a.where, Reach: a.reachFlags(),
 		Ready: func() { fmt.Fprintln(a.env.Stderr, "ready") },
 	})

@@ -1,5 +1,5 @@
-// Package serve runs a bus with the handlers of the settings file, and the HTTP
-// side beside it, until it is told to stop.
+// Package serve runs a bus with the handlers of the settings file, the HTTP
+// side and the admin service beside it, until it is told to stop.
 package serve
 
 import (
@@ -26,6 +26,8 @@ type Config struct {
 	Bus    eventbus.Config // namespace and group
 	Redis  redis.UniversalClient
 	Listen string // of the HTTP side; "" for none
+	Thrift string // where the admin service listens; "" for none
+	Token  string // of the admin service; "" for none
 	// Address is the server's, for the log; Reach the flags by which a command of
 	// the log reaches what this process serves.
 	Address string
@@ -70,6 +72,7 @@ type server struct {
 	handlers *handlerSet
 	bus      *eventbus.Bus
 	listener net.Listener
+	thrift   thriftSide
 	taking   atomic.Bool // events
 	stopped  time.Time   // when the stop began; zero before
 }
@@ -83,7 +86,7 @@ func (s *server) open(soft, hard context.Context) error {
 	if s.bus != nil {
 		reached = s.bus.Ready(soft)
 	}
-	return errors.Join(made, s.listen(), reached)
+	return errors.Join(made, s.listen(), s.listenThrift(), reached)
 }
 
 func (s *server) makeBus(hard context.Context) error {
@@ -122,6 +125,7 @@ func (s *server) close() error {
 			errs = append(errs, err)
 		}
 	}
+	errs = append(errs, s.thrift.close())
 	if s.handlers != nil {
 		errs = append(errs, s.handlers.close())
 	}
@@ -131,10 +135,10 @@ func (s *server) close() error {
 func (s *server) run(soft, hard context.Context) error {
 	ctx, cancel := context.WithCancel(soft)
 	defer cancel()
-	served := make(chan error, 1)
-	stopHTTP := s.serveHTTP(served)
-	// The HTTP side answers until the bus has stopped.
-	defer stopHTTP()
+	served := make(chan error, 2)
+	// Both sides answer until the bus has stopped.
+	defer s.serveHTTP(served)()
+	defer s.serveThrift(served)()
 
 	ran := make(chan error, 1)
 	go func() { ran <- s.runBus(ctx) }()
@@ -146,7 +150,6 @@ func (s *server) run(soft, hard context.Context) error {
 	case <-soft.Done():
 		s.stopping(soft)
 	case failed = <-served:
-		failed = fmt.Errorf("the HTTP side ended: %w", failed)
 		cancel()
 	}
 	select {
@@ -210,7 +213,7 @@ func (s *server) runBus(ctx context.Context) error {
 			return err
 		}
 	}
-	s.cfg.Log.Info("serving", "redis", s.cfg.Address, "group", t.group, "topics", len(s.cfg.File.Topics), "handlers", s.handlers.count(), "http", s.address())
+	s.cfg.Log.Info("serving", "redis", s.cfg.Address, "group", t.group, "topics", len(s.cfg.File.Topics), "handlers", s.handlers.count(), "http", s.address(), "thrift", s.thrift.address())
 	if s.handlers.count() == 0 {
 		s.cfg.Log.Warn("the settings name no handler: nothing is consumed")
 		s.cfg.Ready()
@@ -245,7 +248,7 @@ func (s *server) serveHTTP(failed chan<- error) (stop func()) {
 	go func() {
 		defer close(done)
 		if err := h.Serve(s.listener); !errors.Is(err, http.ErrServerClosed) {
-			failed <- err
+			failed <- fmt.Errorf("the HTTP side ended: %w", err)
 		}
 	}()
 	return func() {

@@ -24,9 +24,7 @@ func (r *reader) file(f *File, n *yaml.Node) {
 		field{"stop_timeout", r.duration("stop_timeout", &f.StopTimeout, time.Millisecond, 24*time.Hour)},
 		field{"http", func(n *yaml.Node) { r.http(f, n) }},
 		field{"topics", r.list("topics", func(n *yaml.Node) { r.topic(f, n) })},
-		field{"admin", func(n *yaml.Node) {
-			r.wrong(n, "this release has no Thrift admin service; remove the section admin")
-		}},
+		field{"admin", func(n *yaml.Node) { r.admin(f, n) }},
 	)
 }
 
@@ -65,25 +63,50 @@ func (r *reader) name(key string, to *string, check func(string) error) func(n *
 
 func (r *reader) http(f *File, n *yaml.Node) {
 	r.object(n, "http",
-		field{"listen", func(n *yaml.Node) {
-			f.HTTP.line = n.Line
-			before := len(r.problems)
-			r.text("listen", &f.HTTP.Listen)(n)
-			if len(r.problems) > before {
-				return
-			}
-			if err := CheckListen(f.HTTP.Listen); err != nil {
-				r.wrong(n, "%v", err)
-			}
-		}},
+		field{"listen", r.listen(&f.HTTP.Listen, &f.HTTP.line, DefaultListen, "HTTP side")},
 		field{"token", func(n *yaml.Node) {
 			r.wrong(n, "the HTTP side of this release has only /healthz, which asks for no token; remove the key token")
 		}},
 	)
 }
 
-// CheckListen demands host:port, or nothing.
-func CheckListen(address string) error {
+func (r *reader) admin(f *File, n *yaml.Node) {
+	f.Admin.line = n.Line
+	r.object(n, "admin",
+		field{"listen", r.listen(&f.Admin.Listen, &f.Admin.line, DefaultAdmin, "Thrift admin service")},
+		field{"token", r.text("token", &f.Admin.Token)},
+		field{"tls", func(n *yaml.Node) {
+			before := len(r.problems)
+			r.object(n, "tls",
+				field{"cert", r.text("cert", &f.Admin.Cert)},
+				field{"key", r.text("key", &f.Admin.Key)},
+				field{"client_ca", r.text("client_ca", &f.Admin.ClientCA)},
+			)
+			if len(r.problems) == before && (f.Admin.Cert == "" || f.Admin.Key == "") {
+				r.wrong(n, "tls needs cert and key, both the path of a PEM file")
+			}
+		}},
+	)
+}
+
+// listen reads an address to listen on, and its line.
+func (r *reader) listen(to *string, line *int, usual, what string) func(n *yaml.Node) {
+	return func(n *yaml.Node) {
+		*line = n.Line
+		before := len(r.problems)
+		r.text("listen", to)(n)
+		if len(r.problems) > before {
+			return
+		}
+		if err := CheckListen(*to, usual, what); err != nil {
+			r.wrong(n, "%v", err)
+		}
+	}
+}
+
+// CheckListen demands host:port, or nothing: usual is an example, what the side that
+// is meant.
+func CheckListen(address, usual, what string) error {
 	if address == "" {
 		return nil
 	}
@@ -92,7 +115,7 @@ func CheckListen(address string) error {
 		_, err = strconv.ParseUint(port, 10, 16)
 	}
 	if err != nil {
-		return fmt.Errorf("listen is %q; HOST:PORT such as %s is right, or \"\" for no HTTP side", address, DefaultListen)
+		return fmt.Errorf("listen is %q; HOST:PORT such as %s is right, or \"\" for no %s", address, usual, what)
 	}
 	return nil
 }

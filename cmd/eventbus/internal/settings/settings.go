@@ -15,14 +15,19 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
 // maxSize bounds what is read, in bytes.
 const maxSize = 4 << 20
 
-// DefaultListen is where the HTTP side listens unless the file says otherwise.
-const DefaultListen = "127.0.0.1:8080"
+// Where the HTTP side and the Thrift admin service listen unless the file says
+// otherwise.
+const (
+	DefaultListen = "127.0.0.1:8080"
+	DefaultAdmin  = admin.DefaultListen
+)
 
 // File is a settings file. A zero field was left out.
 type File struct {
@@ -33,6 +38,7 @@ type File struct {
 	Concurrency int
 	StopTimeout time.Duration
 	HTTP        HTTP
+	Admin       Admin
 	Topics      []Topic
 
 	redisLine int
@@ -43,6 +49,17 @@ type HTTP struct {
 	// Listen is host:port; "" for none. Defaults to DefaultListen.
 	Listen string
 	line   int
+}
+
+// Admin is the Thrift admin service.
+type Admin struct {
+	// Listen is host:port; "" for none. Defaults to DefaultAdmin.
+	Listen string
+	Token  string
+	// Cert, Key and ClientCA are files, "" for none. With Cert and Key, clients speak
+	// TLS; with ClientCA they need certificates.
+	Cert, Key, ClientCA string
+	line                int
 }
 
 // Topic is one topic of the file.
@@ -140,6 +157,14 @@ func (f *File) AtHTTP(err error) error {
 	return f.problem(f.HTTP.line, err)
 }
 
+// AtAdmin returns err as a problem of the section admin.
+func (f *File) AtAdmin(err error) error {
+	if f.Admin.line == 0 {
+		return err
+	}
+	return f.problem(f.Admin.line, err)
+}
+
 func (f *File) problem(line int, err error) error {
 	return &Error{Path: f.Path, Problems: []Problem{{Line: line, Text: err.Error(), err: err}}}
 }
@@ -171,7 +196,7 @@ func read(path string) ([]byte, error) {
 
 // Parse reads the text of a settings file; path is only what errors say.
 func Parse(path string, text []byte) (*File, error) {
-	f := &File{Path: path, HTTP: HTTP{Listen: DefaultListen}}
+	f := &File{Path: path, HTTP: HTTP{Listen: DefaultListen}, Admin: Admin{Listen: DefaultAdmin}}
 	d := yaml.NewDecoder(bytes.NewReader(text))
 	var doc, second yaml.Node
 	switch err := d.Decode(&doc); {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net"
+	"os"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// servingAdmin starts serve with the admin service on a free port, and returns
+// where that listens.
+func (b *bed) servingAdmin(config string) (p *process, address string) {
+	b.t.Helper()
+	b.env = append(b.env, ownThrift)
+	p = b.start(nil, "serve", "--http", "", "--config", b.file("serve.yaml", config))
+	thrift := regexp.MustCompile(` thrift=(\S+)`)
+	for line := p.err.next(); line != "ready"; line = p.err.next() {
+		if m := thrift.FindStringSubmatch(line); m != nil {
+			address = m[1]
+		}
+	}
+	require.NotEmpty(b.t, address)
+	return p, address
+}
+
+func adminClient(t *testing.T, cfg admin.ClientConfig) *admin.Client {
+	t.Helper()
+	c, err := admin.NewClient(cfg)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, c.Close()) })
+	return c
+}
+
+func TestServeOffersTheAdminService(t *testing.T) {
+	b := setup(t)
+	p, address := b.servingAdmin(`
+admin: {listen: "127.0.0.1:0", token: s3cret}
+topics:
+  - name: orders
+    handlers: [{id: print, type: log}]
+`)
+	c := adminClient(t, admin.ClientConfig{Address: address, Token: "s3cret"})
+	require.NoError(t, c.DisableTopic(t.Context(), "orders"))
+	for line := p.err.next(); ; line = p.err.next() {
+		require.NotContains(t, line, "s3cret")
+		if regexp.MustCompile(`call=disableTopic by=127\.0\.0\.1:\d+ .*topic=orders`).MatchString(line) {
+			break
+		}
+	}
+	_, err := c.SendBatch(t.Context(), "orders", []eventbus.Message{{Value: eventbus.Raw{Payload: []byte("1")}}})
+	require.ErrorIs(t, err, eventbus.ErrTopicDisabled)
+	require.ErrorIs(t, adminClient(t, admin.ClientConfig{Address: address}).EnableTopic(t.Context(), "orders"), admin.ErrUnauthenticated)
+	p.stopped(os.Interrupt)
+	require.ErrorIs(t, c.Ping(t.Context()), eventbus.ErrUnavailable)
+}
+
+// Clients that are connected do not hold up the stop, and the token may come from
+// the environment.
+func TestServeWithTLS(t *testing.T) {
+	b := setup(t)
+	cert, key := certificate(t)
+	b.env = append(b.env, "EVENTBUS_ADMIN_TOKEN=of the environment?no")
+	p := b.call(nil, "serve", "--http", "", "--thrift", "127.0.0.1:0")
+	require.Equal(t, 2, p.code)
+	require.Contains(t, p.err, "invalid Token")
+	b.env = []string{"EVENTBUS_ADMIN_TOKEN=s3cret"}
+	served, address := b.servingAdmin(`
+admin: {listen: "127.0.0.1:0", tls: {cert: "` + cert + `", key: "` + key + `"}}
+topics: [{name: orders, handlers: [{id: print, type: log}]}]
+`)
+	pem, err := os.ReadFile(cert)
+	require.NoError(t, err)
+	pool := x509.NewCertPool()
+	require.True(t, pool.AppendCertsFromPEM(pem))
+	c := adminClient(t, admin.ClientConfig{Address: address, Token: "s3cret", TLS: &tls.Config{RootCAs: pool}})
+	require.NoError(t, c.Ping(t.Context()))
+	silent, err := net.Dial("tcp", address)
+	require.NoError(t, err)
+	defer silent.Close()
+	served.stopped(os.Interrupt)
+}
+
+func TestServeRefusesToBeOpenToAll(t *testing.T) {
+	b := setup(t)
+	line := b.fails(2, "serve", "--http", "", "--thrift", "0.0.0.0:0")
+	require.Contains(t, line, "set a token, or TLS, or listen on 127.0.0.1")
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close()
+	config := b.file("x.yaml", "group: a\nadmin:\n  listen: "+l.Addr().String()+"\n")
+	b.env = append(b.env, ownThrift)
+	line = b.fails(1, "serve", "--http", "", "--config", config)
+	require.Contains(t, line, "x.yaml:3: start the admin service: listen tcp "+l.Addr().String()+": bind: address already in use; choose another address with --thrift or admin.listen")
+	config = b.file("x.yaml", "admin:\n  listen: 127.0.0.1:0\n  tls: {cert: none.pem, key: none.key}\n")
+	require.Contains(t, b.fails(1, "serve", "--http", "", "--config", config), "x.yaml:2: read the certificate of the admin service: open none.pem")
+}
