@@ -72,3 +72,21 @@ func TestBudget_GivesUp(t *testing.T) {
 		require.NoError(t, late.take(4*grain, time.Now()))
 	})
 }
+
+// Who wants little does not overtake who wants much, or that would never come;
+// and is not held up by one that has given up.
+func TestBudget_InOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newTestBudget()
+		holder, much, little := b.open(nil), b.open(nil), b.open(nil)
+		require.NoError(t, holder.take(4*grain+freeCost, time.Now()))
+		until := time.Now().Add(time.Minute)
+		go func() { require.ErrorIs(t, much.take(4*grain+freeCost, until), errNoMemory) }()
+		synctest.Wait()
+		require.NoError(t, little.take(2*grain, until.Add(time.Minute)))
+		require.Equal(t, until, time.Now(), "it took memory before who had asked first, or long after")
+		little.close()
+		holder.close()
+	})
+}

@@ -44,31 +44,32 @@ func (x *exchange) call(ctx context.Context, p thrift.TProcessor, begun func(), 
 // settle answers a call that its processor has not answered, and returns why
 // the connection cannot be used any more.
 func (x *exchange) settle(ctx context.Context, g *guard, ok bool, err error) error {
-	refuse := func(problem string) {
+	refuse := func(kind int32, problem string) {
 		if x.sent || x.oneway {
 			return
 		}
 		x.answer.reset()
 		x.outErr = nil
-		x.refuse(ctx, x.protocol(), g.name, g.seq, thrift.INTERNAL_ERROR, problem)
+		x.refuse(ctx, x.protocol(), g.name, g.seq, kind, problem)
 	}
 	var application thrift.TApplicationException
 	switch {
 	case errors.Is(err, errPanic):
-		refuse("the server failed at this call; its log says why")
+		refuse(thrift.INTERNAL_ERROR, "the server failed at this call; its log says why")
 		return err
 	case g.err != nil:
+		refuse(thrift.PROTOCOL_ERROR, g.err.Error())
 		return fmt.Errorf("read the arguments of %q: %w", g.name, g.err)
 	case errors.Is(err, thrift.ErrAbandonRequest):
 		return err
 	case errors.Is(x.outErr, errLongAnswer):
-		refuse(fmt.Sprintf("the answer would have more than %d bytes; ask for less", x.answer.max))
+		refuse(thrift.INTERNAL_ERROR, fmt.Sprintf("the answer would have more than %d bytes; ask for less", x.answer.max))
 	case x.outErr != nil:
 		return fmt.Errorf("answer a call of %q: %w", g.name, x.outErr)
 	case !ok && err != nil && !errors.As(err, &application):
 		return fmt.Errorf("process a call of %q: %w", g.name, err)
 	case !x.sent && !x.oneway:
-		refuse("the server has no answer")
+		refuse(thrift.INTERNAL_ERROR, "the server has no answer")
 		return fmt.Errorf("process a call of %q: %w", g.name, errors.Join(errNoAnswer, err))
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 
 	"github.com/apache/thrift/lib/go/thrift"
 
@@ -15,6 +16,7 @@ type fakeAdmin struct {
 	eventbusv1.EventAdmin
 	entered chan struct{} // gets one for each call of "block"
 	release chan struct{} // closed: those return
+	cut     atomic.Bool   // the context of one has ended before
 }
 
 func newFakeAdmin() *fakeAdmin {
@@ -41,6 +43,7 @@ func (a *fakeAdmin) GetTopic(ctx context.Context, name string) (*eventbusv1.Topi
 		select {
 		case <-a.release:
 		case <-ctx.Done():
+			a.cut.Store(true)
 			return nil, context.Cause(ctx)
 		}
 	case strings.HasPrefix(name, "size "):

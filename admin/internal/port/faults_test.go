@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"io"
 	"net"
 	"slices"
 	"sync"
@@ -11,6 +12,8 @@ import (
 
 	"github.com/apache/thrift/lib/go/thrift"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/gen-go/eventbusv1"
 )
 
 // maxGrowth is how much memory bad input may take, in all.
@@ -186,4 +189,45 @@ func TestServer_WrongPort(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, closes(t, c))
 	b.logs(t, "speaks TLS, and this port does not")
+}
+
+// After arguments that could not be skipped the rest of them must not be taken
+// for the next call; and the answer arrives, though more is sent than was read.
+func TestServer_Unskippable(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	k := kinds()[2]
+	call := k.encode(func(ctx context.Context, p thrift.TProtocol) {
+		_ = p.WriteMessageBegin(ctx, "ping", thrift.CALL, 2)
+		writeNothing(ctx, p)
+	})
+	// The 65th level is one too many, and its first field is not read any more.
+	deep := bytes.Repeat([]byte{byte(thrift.STRUCT), 0, 1}, 64)
+	for _, method := range []string{"nonesuch", "EventBus:nonesuch", "Nonesuch:nonesuch"} {
+		c := dial(t, b.addr)
+		_, err := c.Write(slices.Concat(message(k, method, thrift.STRUCT, 1, deep[3:]), bytes.Repeat(call, 2000)))
+		require.NoError(t, err)
+		answers, err := io.ReadAll(c)
+		require.NoError(t, err, "a reset may overtake the answer")
+		require.NotContains(t, string(answers), "ping", method)
+		want := "Unknown function nonesuch"
+		if method == "Nonesuch:nonesuch" {
+			want = "Depth limit exceeded"
+		}
+		require.Contains(t, string(answers), want)
+	}
+}
+
+func TestLimits_MaxContainer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.Limits.MaxContainer = 100 })
+	for _, k := range kinds() {
+		send := func(n int) error {
+			messages := slices.Repeat([]*eventbusv1.Message{{Payload: []byte("1")}}, n)
+			_, err := busOver(k.over(dial(t, b.addr))).SendBatch(t.Context(), "t", messages)
+			return err
+		}
+		require.NoError(t, send(100), k.name)
+		requireException(t, send(101), thrift.PROTOCOL_ERROR, "exceeds the limit of 100")
+	}
 }

@@ -99,8 +99,13 @@ func TestServer_HTTPIdle(t *testing.T) {
 func TestServer_HTTPSlowBody(t *testing.T) {
 	t.Parallel()
 	b := setup(t, brief(func(l *Limits) { l.MaxConnections = 3 }))
-	for range 3 {
+	for i := range 3 {
 		c := dial(t, b.addr)
+		if i == 0 { // not the first request of its connection
+			_, err := c.Write([]byte("GET /nonesuch HTTP/1.1\r\nHost: x\r\n\r\n"))
+			require.NoError(t, err)
+			b.waitFor(t, map[state]int{idle: 1})
+		}
 		_, err := c.Write([]byte("POST /thrift HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n\x80\x01"))
 		require.NoError(t, err)
 	}
@@ -108,8 +113,28 @@ func TestServer_HTTPSlowBody(t *testing.T) {
 	stillServes(t, b.addr)
 }
 
-// A call over HTTP is ended when its client does not wait for it, and is waited
-// for when the server stops.
+// A call over HTTP goes on when its client goes away.
+func TestServer_HTTPClientGoesAway(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error, 1)
+	go func() {
+		_, err := adminOverHTTP(t, "http://"+b.addr, kinds()[2], transport, "").GetTopic(ctx, "block")
+		gone <- err
+	}()
+	<-b.admin.entered
+	cancel()
+	require.Error(t, <-gone)
+	require.Never(t, b.admin.cut.Load, 100*time.Millisecond, 5*time.Millisecond)
+	close(b.admin.release)
+	b.waitFor(t, map[state]int{calling: 0})
+	require.False(t, b.admin.cut.Load())
+}
+
+// A call over HTTP is waited for when the server stops, while there is time.
 func TestServer_HTTPShutdown(t *testing.T) {
 	t.Parallel()
 	b := setup(t, nil)

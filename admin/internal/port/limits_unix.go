@@ -15,7 +15,7 @@ func openFiles() int {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return 0
 	}
-	if files := uint64(limit.Cur); files <= math.MaxInt32 { //nolint:unconvert // it is signed on some systems
+	if files := uint64(limit.Cur); files <= math.MaxInt32 { // it is signed on some systems
 		return int(files)
 	}
 	return 0
