@@ -7,6 +7,7 @@ replace github.com/seed4933/eventbus => ../
 require (
 	github.com/ThreeDotsLabs/watermill v1.5.1
 	github.com/ThreeDotsLabs/watermill-redisstream v1.4.5
+	github.com/apache/thrift v0.25.0
 	github.com/hibiken/asynq v0.26.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/seed4933/eventbus v0.0.0-00010101000000-000000000000
