@@ -4,7 +4,9 @@
 // command starts; clients speak the framed binary protocol over a connection each,
 // as Java's do. What it prints are medians over the rounds.
 //
-//	go run ./admin [-rounds 5] [-seconds 2] [-callers 1,32] [-size 200]
+//	go run ./admin [-rounds 5] [-seconds 2] [-callers 1,32] [-size 200] [-failures 1000000]
+//
+// With -failures it then replays as many through the service.
 package main
 
 import (
@@ -37,6 +39,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds; medians are printed")
 	seconds := flag.Float64("seconds", 2, "seconds of each measurement")
 	size := flag.Int("size", 200, "bytes of an event's payload")
+	failures := flag.Int("failures", 0, "dead failures to replay; 0 for none")
 	callers := flag.String("callers", "1,32", "numbers of callers")
 	flag.Parse()
 	var numbers []int
@@ -49,7 +52,7 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	exit(measure(ctx, *rounds, time.Duration(*seconds*float64(time.Second)), *size, numbers))
+	exit(measure(ctx, *rounds, time.Duration(*seconds*float64(time.Second)), *size, numbers, *failures))
 }
 
 func exit(err error) {
@@ -75,7 +78,7 @@ type figures struct {
 	p50, p99 time.Duration
 }
 
-func measure(ctx context.Context, rounds int, last time.Duration, size int, callers []int) (err error) {
+func measure(ctx context.Context, rounds int, last time.Duration, size int, callers []int, failures int) (err error) {
 	redisServer, err := server.Start(ctx)
 	if err != nil {
 		return err
@@ -140,7 +143,13 @@ func measure(ctx context.Context, rounds int, last time.Duration, size int, call
 				median(each(all, func(f figures) time.Duration { return f.p99 })).Round(time.Microsecond), of)
 		}
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil || failures == 0 {
+		return err
+	}
+	if err := rdb.ConfigSet(ctx, "slowlog-log-slower-than", "1000").Err(); err != nil {
+		return err
+	}
+	return replay(ctx, rdb, service.address, failures)
 }
 
 // run has n callers call as fast as they are answered.
