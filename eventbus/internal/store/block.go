@@ -11,16 +11,17 @@ import (
 // Blocker waits for elements on lists, on connections of its own, so that
 // closing it ends a wait that nothing else can end.
 type Blocker struct {
-	rdb redis.UniversalClient
-	own bool
+	store *Store
+	rdb   redis.UniversalClient
+	own   bool
 }
 
 // NewBlocker opens a Blocker.
 func (s *Store) NewBlocker() *Blocker {
 	if s.block == nil {
-		return &Blocker{rdb: s.rdb}
+		return &Blocker{store: s, rdb: s.rdb}
 	}
-	return &Blocker{rdb: s.block(), own: true}
+	return &Blocker{store: s, rdb: s.block(), own: true}
 }
 
 // Close ends a wait under way, with an error. What it pops afterwards is lost:
@@ -47,7 +48,7 @@ func (b *Blocker) Pop(keys []string, timeout time.Duration) (key string, element
 		return "", nil, nil
 	}
 	if err != nil {
-		return "", nil, wrap("wait for events", err)
+		return "", nil, b.store.wrap(ctx, "wait for events", err)
 	}
 	return popped[0], []byte(popped[1]), nil
 }

@@ -30,17 +30,17 @@ func (s *Store) check(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	if err := s.rdb.Ping(ctx).Err(); err != nil {
-		return wrap("ping Redis", err)
+		return s.wrap(ctx, "ping Redis", err)
 	}
 	if err := s.checkVersion(ctx); err != nil {
 		return err
 	}
 	if err := s.rdb.SetNX(ctx, s.ns.layout(), layoutVersion, 0).Err(); err != nil && code(err) != "OOM" {
-		return wrap("write the layout", err)
+		return s.wrap(ctx, "write the layout", err, s.ns.layout())
 	}
 	found, err := s.rdb.Get(ctx, s.ns.layout()).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return wrapOf(s.ns.layout(), "read the layout", err)
+		return s.wrap(ctx, "read the layout", err, s.ns.layout())
 	}
 	if found != layoutVersion && err == nil {
 		return fmt.Errorf("%w: key %s says %q, this program knows %q; use another namespace or the release that wrote it",
@@ -80,12 +80,12 @@ func (s *Store) Revision(ctx context.Context) (int64, error) {
 	if errors.Is(err, redis.Nil) {
 		return 0, nil
 	}
-	return n, wrapOf(s.ns.revision(), "look for changed settings", err)
+	return n, s.wrap(ctx, "look for changed settings", err, s.ns.revision())
 }
 
 // Ping asks Redis for a sign of life.
 func (s *Store) Ping(ctx context.Context) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return wrap("ping Redis", s.rdb.Ping(ctx).Err())
+	return s.wrap(ctx, "ping Redis", s.rdb.Ping(ctx).Err())
 }

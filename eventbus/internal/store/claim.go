@@ -102,7 +102,7 @@ func (s *Store) claimed(ctx context.Context, k *Keys, script string, keys []stri
 		c.Returned, err = strconv.Atoi(reply[1])
 	}
 	if err != nil {
-		return Claimed{}, wrap(fmt.Sprintf("claim from topic %q, group %q", k.Topic, k.Group), err)
+		return Claimed{}, s.wrap(ctx, fmt.Sprintf("claim from topic %q, group %q", k.Topic, k.Group), err, keys...)
 	}
 	c.Entries = make([][]byte, len(reply)-2)
 	for i, e := range reply[2:] {
@@ -128,14 +128,14 @@ func (s *Store) WakeKey(topic, consumer string) string {
 
 // Wake ends the Block that waits on a wake key.
 func (s *Store) Wake(ctx context.Context, wakeKey string) error {
-	return wrap("wake the poller", s.eval(ctx, "wake", []string{wakeKey}).Err())
+	return s.wrap(ctx, "wake the poller", s.eval(ctx, "wake", []string{wakeKey}).Err(), wakeKey)
 }
 
 // Unwake removes a wake key that nobody waits on any more.
 func (s *Store) Unwake(ctx context.Context, wakeKey string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return wrap("remove the wake key", s.rdb.Unlink(ctx, wakeKey).Err())
+	return s.wrap(ctx, "remove the wake key", s.rdb.Unlink(ctx, wakeKey).Err())
 }
 
 // Ring tells whether a queue has entries. When it has, and its bell no token, it
@@ -147,7 +147,7 @@ func (s *Store) Ring(ctx context.Context, k *Keys) (waiting, rang bool, err erro
 		keys = append(keys, k.Returns)
 	}
 	found, err := s.eval(ctx, "ring", keys, groupField(k.Group)).Int()
-	return found > 0, found == 2, wrap(fmt.Sprintf("look at the queue of topic %q", k.Topic), err)
+	return found > 0, found == 2, s.wrap(ctx, fmt.Sprintf("look at the queue of topic %q", k.Topic), err, keys...)
 }
 
 // AnyExists tells how many of the keys exist.
@@ -156,7 +156,7 @@ func (s *Store) AnyExists(ctx context.Context, keys []string) (int64, error) {
 	defer cancel()
 	if !s.spread {
 		n, err := s.rdb.Exists(ctx, keys...).Result()
-		return n, wrap("look over the queues", err)
+		return n, s.wrap(ctx, "look over the queues", err)
 	}
 	cmds, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, key := range keys {
@@ -165,7 +165,7 @@ func (s *Store) AnyExists(ctx context.Context, keys []string) (int64, error) {
 		return nil
 	})
 	if err != nil {
-		return 0, wrap("look over the queues", err)
+		return 0, s.wrap(ctx, "look over the queues", err)
 	}
 	var n int64
 	for _, cmd := range cmds {
@@ -179,5 +179,5 @@ func (s *Store) TypeOf(ctx context.Context, key string) (string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	kind, err := s.rdb.Type(ctx, key).Result()
-	return kind, wrap("look at key "+key, err)
+	return kind, s.wrap(ctx, "look at key "+key, err)
 }

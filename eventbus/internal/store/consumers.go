@@ -21,7 +21,7 @@ func (s *Store) Enroll(ctx context.Context, consumer string, lease time.Duration
 
 // Describe writes what a consumer runs beside its lease.
 func (s *Store) Describe(ctx context.Context, consumer string, runs []byte) error {
-	return wrapOf(s.ns.runs(), "describe consumer", s.eval(ctx, "describe", []string{s.ns.runs()}, consumer, runs).Err())
+	return s.wrap(ctx, "describe consumer", s.eval(ctx, "describe", []string{s.ns.runs()}, consumer, runs).Err(), s.ns.runs())
 }
 
 // Renew renews a consumer's lease; held is false when it is gone, which means
@@ -34,7 +34,7 @@ func (s *Store) Renew(ctx context.Context, consumer string, lease time.Duration)
 func (s *Store) renew(ctx context.Context, consumer string, lease time.Duration, take bool) (bool, []string, error) {
 	reply, err := s.eval(ctx, "renew", []string{s.ns.consumers()}, consumer, lease.Milliseconds(), flag(take)).Slice()
 	if err != nil {
-		return false, nil, wrapOf(s.ns.consumers(), "renew lease", err)
+		return false, nil, s.wrap(ctx, "renew lease", err, s.ns.consumers())
 	}
 	var expired []string
 	for _, id := range reply[1:] {
@@ -47,7 +47,7 @@ func (s *Store) renew(ctx context.Context, consumer string, lease time.Duration,
 func (s *Store) Forget(ctx context.Context, consumer string) error {
 	gone, err := s.eval(ctx, "forget", []string{s.ns.consumers()}, consumer).Int()
 	if err != nil {
-		return wrap("forget consumer", err)
+		return s.wrap(ctx, "forget consumer", err, s.ns.consumers())
 	}
 	if gone == 0 {
 		return nil
@@ -62,21 +62,21 @@ func (s *Store) Leave(ctx context.Context, consumer string) error {
 	defer cancel()
 	err := s.rdb.ZRem(call, s.ns.consumers(), consumer).Err()
 	if err != nil && !OfTopic(err) {
-		return wrap("leave", err)
+		return s.wrap(ctx, "leave", err)
 	}
-	return errors.Join(wrap("leave", err), s.undescribe(ctx, consumer))
+	return errors.Join(s.wrap(ctx, "leave", err, s.ns.consumers()), s.undescribe(ctx, consumer))
 }
 
 func (s *Store) undescribe(ctx context.Context, consumer string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return wrap("forget what a consumer ran", s.rdb.HDel(ctx, s.ns.runs(), consumer).Err())
+	return s.wrap(ctx, "forget what a consumer ran", s.rdb.HDel(ctx, s.ns.runs(), consumer).Err(), s.ns.runs())
 }
 
 // GiveUp marks a consumer's lease as run out, so that others reclaim what it
 // held: for a lease that was lost, or a stop that could not give back.
 func (s *Store) GiveUp(ctx context.Context, consumer string) error {
-	return wrap("give up lease", s.eval(ctx, "giveup", []string{s.ns.consumers()}, consumer).Err())
+	return s.wrap(ctx, "give up lease", s.eval(ctx, "giveup", []string{s.ns.consumers()}, consumer).Err(), s.ns.consumers())
 }
 
 // Consumer is one consumer's lease and what it runs.
@@ -92,11 +92,11 @@ func (s *Store) Consumers(ctx context.Context) ([]Consumer, error) {
 	defer cancel()
 	leases, err := s.rdb.ZRangeWithScores(ctx, s.ns.consumers(), 0, -1).Result()
 	if err != nil {
-		return nil, wrapOf(s.ns.consumers(), "list consumers", err)
+		return nil, s.wrap(ctx, "list consumers", err, s.ns.consumers())
 	}
 	runs, err := s.rdb.HGetAll(ctx, s.ns.runs()).Result()
 	if err != nil {
-		return nil, wrapOf(s.ns.runs(), "list what consumers run", err)
+		return nil, s.wrap(ctx, "list what consumers run", err, s.ns.runs())
 	}
 	all := make([]Consumer, 0, len(leases))
 	for _, z := range leases {
@@ -117,7 +117,7 @@ func (s *Store) Runs(ctx context.Context, consumer string) ([]byte, error) {
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
-	return runs, wrapOf(s.ns.runs(), "read what a consumer ran", err)
+	return runs, s.wrap(ctx, "read what a consumer ran", err, s.ns.runs())
 }
 
 // Holders lists the consumers that may hold entries of a queue.
@@ -125,7 +125,7 @@ func (s *Store) Holders(ctx context.Context, k *Keys) ([]string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	ids, err := s.rdb.SMembers(ctx, k.Holders).Result()
-	return ids, wrapOf(k.Holders, "list holders", err)
+	return ids, s.wrap(ctx, "list holders", err, k.Holders)
 }
 
 // Enrolled tells which of the consumers stand in the registry, expired or not.
@@ -140,12 +140,12 @@ func (s *Store) Enrolled(ctx context.Context, consumers []string) (map[string]bo
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, wrap("look for consumers", err)
+		return nil, s.wrap(ctx, "look for consumers", err, s.ns.consumers())
 	}
 	found := make(map[string]bool, len(consumers))
 	for i, cmd := range cmds {
 		if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
-			return nil, wrap("look for consumers", err)
+			return nil, s.wrap(ctx, "look for consumers", err, s.ns.consumers())
 		}
 		found[consumers[i]] = cmd.Err() == nil
 	}
@@ -154,5 +154,6 @@ func (s *Store) Enrolled(ctx context.Context, consumers []string) (map[string]bo
 
 // Unhold takes a consumer that holds nothing off the holders of a queue.
 func (s *Store) Unhold(ctx context.Context, k *Keys, consumer string) error {
-	return wrap("unhold", s.eval(ctx, "unhold", []string{k.Inflight(consumer), k.Holders}, consumer).Err())
+	keys := []string{k.Inflight(consumer), k.Holders}
+	return s.wrap(ctx, "unhold", s.eval(ctx, "unhold", keys, consumer).Err(), keys...)
 }

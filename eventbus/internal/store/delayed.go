@@ -133,7 +133,7 @@ func (s *Store) SendDelayed(ctx context.Context, t *Topic, events []Delayed) (un
 		}
 		return "", errs.Doing(errs.Invalid("DueAt", due.At, "it is more than ten years from now, %s by Redis's clock", now.Format(time.RFC3339)), doing)
 	}
-	if err := sent(doing, t, reply, err); err != nil {
+	if err := s.sent(ctx, doing, t, keys, reply, err); err != nil {
 		return "", err
 	}
 	if reply[2] > 0 {
@@ -166,7 +166,7 @@ func (s *Store) Transfer(ctx context.Context, k *Keys, delivery Delivery) (Trans
 	}
 	reply, err := s.eval(ctx, "transfer", keys, groupField(k.Group), maxTransfer, maxTransferBytes, push, flag(delivery == AtLeastOnce)).Int64Slice()
 	if err != nil {
-		return Transferred{}, wrap(fmt.Sprintf("move due events of topic %q, group %q", k.Topic, k.Group), err)
+		return Transferred{}, s.wrap(ctx, fmt.Sprintf("move due events of topic %q, group %q", k.Topic, k.Group), err, keys...)
 	}
 	return Transferred{Moved: reply[0], Unreadable: reply[2], Next: time.Duration(reply[1]) * time.Microsecond}, nil
 }
@@ -196,7 +196,7 @@ func (s *Store) Heads(ctx context.Context, topics []*Keys) ([]time.Duration, err
 		}
 		reply, err := s.eval(ctx, "heads", keys).Int64Slice()
 		if err != nil {
-			return nil, wrap("look when delayed events are due", err)
+			return nil, s.wrap(ctx, "look when delayed events are due", err)
 		}
 		for _, us := range reply {
 			heads = append(heads, time.Duration(us)*time.Microsecond)
@@ -222,7 +222,7 @@ func (s *Store) Cancel(ctx context.Context, t *Topic, id string) (groups []strin
 		reply, err := s.eval(ctx, "cancel", keys, delayKey(id), maxCancel).Int64Slice()
 		if err != nil {
 			maybe := mayHaveRun(err)
-			if err = wrap(doing, err); maybe {
+			if err = s.wrap(ctx, doing, err, keys...); maybe {
 				err = errs.Doing(fmt.Errorf("no reply came, and it may have been cancelled: %w", errs.Cause(err)), doing)
 			}
 			return nil, err
@@ -297,7 +297,7 @@ func (s *Store) Pending(ctx context.Context, k *Keys, cursor string, most int) (
 	}
 	reply, err := s.eval(ctx, "pending", []string{k.Delayed}, score, head, most, pendingHead, flag(!whole)).Slice()
 	if err != nil {
-		return nil, false, wrap(fmt.Sprintf("list delayed events of topic %q, group %q", k.Topic, k.Group), err)
+		return nil, false, s.wrap(ctx, fmt.Sprintf("list delayed events of topic %q, group %q", k.Topic, k.Group), err, k.Delayed)
 	}
 	events = make([]Pending, 0, len(reply)/3)
 	for i := 1; i+2 < len(reply); i += 3 {
@@ -321,7 +321,7 @@ func (s *Store) Unreadable(ctx context.Context, k *Keys, delivery Delivery, most
 	defer cancel()
 	doing := fmt.Sprintf("list unreadable delayed events of topic %q, group %q", k.Topic, k.Group)
 	if total, err = s.rdb.LLen(ctx, k.Unreadable).Result(); err != nil || total == 0 {
-		return 0, nil, wrap(doing, err)
+		return 0, nil, s.wrap(ctx, doing, err, k.Unreadable)
 	}
 	// They stand as due events do in a queue; see Transfer.
 	from, to := int64(0), int64(most)-1
@@ -335,5 +335,5 @@ func (s *Store) Unreadable(ctx context.Context, k *Keys, delivery Delivery, most
 	for _, text := range texts {
 		members = append(members, []byte(text))
 	}
-	return total, members, wrap(doing, err)
+	return total, members, s.wrap(ctx, doing, err, k.Unreadable)
 }

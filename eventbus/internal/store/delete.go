@@ -89,7 +89,7 @@ func (s *Store) marked(ctx context.Context, topic string) (mark string, groups [
 	config := s.ns.config(topic)
 	fields, err := s.rdb.HGetAll(ctx, config).Result()
 	if err != nil {
-		return "", nil, wrapOf(config, "read its groups", err)
+		return "", nil, s.wrap(ctx, "read its groups", err, config)
 	}
 	for field := range fields {
 		if kind, name, _ := strings.Cut(field, "|"); kind+"|" == groupField("") || kind+"|" == removingPrefix {
@@ -107,7 +107,7 @@ func (s *Store) RemoveGroup(ctx context.Context, topic, group string) error {
 	config := s.ns.config(topic)
 	status, err := s.eval(ctx, "ungroup", []string{config}, group, newMark()).Int()
 	if err != nil {
-		return wrapOf(config, doing, err)
+		return s.wrap(ctx, doing, err, config)
 	}
 	switch status {
 	case 0:
@@ -135,7 +135,7 @@ func (s *Store) completeRemoval(ctx context.Context, topic, group string) error 
 		return nil // somebody else was quicker
 	}
 	if err != nil {
-		return wrapOf(config, "look what is being removed", err)
+		return s.wrap(ctx, "look what is being removed", err, config)
 	}
 	_, err = s.unlinkGroup(ctx, topic, group, field, mark)
 	return err
@@ -173,7 +173,7 @@ func (s *Store) unlink(ctx context.Context, config, field, mark string, keys []s
 	}
 	stands, err = s.eval(ctx, "unlink", append([]string{config}, keys...), args...).Bool()
 	if err != nil {
-		return false, wrap("remove "+strings.Join(keys, ", "), err)
+		return false, s.wrap(ctx, "remove "+strings.Join(keys, ", "), err, config)
 	}
 	return stands, nil
 }

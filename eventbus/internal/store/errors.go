@@ -72,8 +72,9 @@ func (e said) Error() string {
 func (e said) Unwrap() error { return e.err }
 
 // wrap says what was being done, and gives the error the type under which the
-// bus's users know it.
-func wrap(doing string, err error) error {
+// bus's users know it. Where one of the keys of the call holds another type, it asks
+// the server which one.
+func (s *Store) wrap(ctx context.Context, doing string, err error, keys ...string) error {
 	if err == nil {
 		return nil
 	}
@@ -83,6 +84,9 @@ func wrap(doing string, err error) error {
 	}
 	switch {
 	case c == "WRONGTYPE":
+		if culprits := s.culprits(ctx, keys); len(culprits) > 0 {
+			err = fmt.Errorf("%s: %w", strings.Join(culprits, ", "), err)
+		}
 		err = fmt.Errorf("%w: %w", errs.WrongType, err)
 	case c != "" && advice[c] != "":
 		err = fmt.Errorf("%w: %s: %w", errs.Unavailable, advice[c], err)
@@ -94,15 +98,6 @@ func wrap(doing string, err error) error {
 		err = fmt.Errorf("%w: %w", errs.Unavailable, err)
 	}
 	return errs.Doing(err, doing)
-}
-
-// wrapOf is wrap for a call that names one key alone: where that holds another
-// type, the error says which it is.
-func wrapOf(key, doing string, err error) error {
-	if code(err) == "WRONGTYPE" {
-		return errs.Doing(fmt.Errorf("%w: %s: %w", errs.WrongType, key, said{err}), doing)
-	}
-	return wrap(doing, err)
 }
 
 // offline tells that the error comes from the connection, not from Redis.

@@ -22,6 +22,7 @@ func (reply) RedisError()     {}
 
 func TestErrorsAreToldApart(t *testing.T) {
 	t.Parallel()
+	s := &Store{ns: "ns"}
 	for _, c := range []struct {
 		err                             error
 		is                              error // nil: none of the bus's own
@@ -52,7 +53,7 @@ func TestErrorsAreToldApart(t *testing.T) {
 		{err: context.DeadlineExceeded, is: errs.Unavailable, unanswerd: true},
 		{err: context.Canceled, unanswerd: true},
 	} {
-		err := wrap("do it", fmt.Errorf("beneath: %w", c.err))
+		err := s.wrap(t.Context(), "do it", fmt.Errorf("beneath: %w", c.err))
 		require.ErrorIs(t, err, c.err)
 		require.ErrorContains(t, err, "do it: ")
 		for _, sentinel := range []error{errs.WrongType, errs.Unavailable} {
@@ -62,7 +63,7 @@ func TestErrorsAreToldApart(t *testing.T) {
 		require.Equal(t, c.outOfMemory, OutOfMemory(err), "%v", err)
 		require.Equal(t, c.unanswerd, Unanswered(err), "%v", err)
 	}
-	require.NoError(t, wrap("do it", nil))
+	require.NoError(t, s.wrap(t.Context(), "do it", nil))
 	require.False(t, OfTopic(nil))
 	require.True(t, OfTopic(fmt.Errorf("x: %w", errs.TopicNotFound)))
 }
@@ -71,6 +72,7 @@ func TestErrorsAreToldApart(t *testing.T) {
 // the bus it said so; the error itself stays as Redis sent it.
 func TestErrorsSayNothingOfScripts(t *testing.T) {
 	t.Parallel()
+	s := &Store{ns: "ns"}
 	const digest = "307b291697c86bbe09d6b006219b51a15eb2bfe8"
 	for said, read := range map[string]string{
 		"WRONGTYPE Operation against a key script: " + digest + ", on @user_script:12.":                           "redis key holds another type: WRONGTYPE Operation against a key",
@@ -82,7 +84,7 @@ func TestErrorsSayNothingOfScripts(t *testing.T) {
 		"ERR a script: of the user's":       "ERR a script: of the user's",
 		"WRONGTYPE Operation against a key": "redis key holds another type: WRONGTYPE Operation against a key",
 	} {
-		err := wrap("do it", reply(said))
+		err := s.wrap(t.Context(), "do it", reply(said))
 		require.EqualError(t, err, "do it: "+read)
 		require.ErrorIs(t, err, reply(said))
 		var redisError redis.Error

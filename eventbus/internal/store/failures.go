@@ -53,9 +53,10 @@ func (s *Store) PageFailures(ctx context.Context, k *Keys, set FailureSet, after
 	if upto > 0 {
 		limit = strconv.FormatInt(upto, 10)
 	}
-	reply, err := s.eval(ctx, "page", []string{k.set(set), k.Failures}, afterScore, afterID, limit, most).Slice()
+	keys := []string{k.set(set), k.Failures}
+	reply, err := s.eval(ctx, "page", keys, afterScore, afterID, limit, most).Slice()
 	if err != nil {
-		return nil, wrap(fmt.Sprintf("list failures of topic %q, group %q", k.Topic, k.Group), err)
+		return nil, s.wrap(ctx, fmt.Sprintf("list failures of topic %q, group %q", k.Topic, k.Group), err, keys...)
 	}
 	records := make([]Record, 0, len(reply)/4)
 	for i := 0; i+3 < len(reply); i += 4 {
@@ -78,9 +79,10 @@ func (s *Store) ReadFailures(ctx context.Context, k *Keys, ids []string) ([]Reco
 	for _, id := range ids {
 		args = append(args, id)
 	}
-	reply, err := s.eval(ctx, "read", []string{k.Failures, k.Retry, k.Dead}, args...).Slice()
+	keys := []string{k.Failures, k.Retry, k.Dead}
+	reply, err := s.eval(ctx, "read", keys, args...).Slice()
 	if err != nil {
-		return nil, wrap(fmt.Sprintf("read failures of topic %q, group %q", k.Topic, k.Group), err)
+		return nil, s.wrap(ctx, fmt.Sprintf("read failures of topic %q, group %q", k.Topic, k.Group), err, keys...)
 	}
 	records := make([]Record, 0, len(reply)/4)
 	for i := 0; i+3 < len(reply); i += 4 {
@@ -108,7 +110,7 @@ func (s *Store) Replay(ctx context.Context, k *Keys, failures []Record, entries 
 	keys := []string{k.Config, k.Retry, k.Dead, k.Failures, k.Returns, k.Bell, k.Counts}
 	reply, err := s.eval(ctx, "replay", keys, args...).Slice()
 	if err != nil {
-		return nil, wrap(doing, err)
+		return nil, s.wrap(ctx, doing, err, keys...)
 	}
 	if reply[0].(int64) == 0 {
 		return nil, errs.Doing(errs.GroupNotFound, doing)
@@ -126,8 +128,9 @@ func (s *Store) Discard(ctx context.Context, k *Keys, ids []string) (int64, erro
 	for i, id := range ids {
 		args[i] = id
 	}
-	n, err := s.eval(ctx, "discard", []string{k.Retry, k.Dead, k.Failures, k.Counts}, args...).Int64()
-	return n, wrap(fmt.Sprintf("discard failures of topic %q, group %q", k.Topic, k.Group), err)
+	keys := []string{k.Retry, k.Dead, k.Failures, k.Counts}
+	n, err := s.eval(ctx, "discard", keys, args...).Int64()
+	return n, s.wrap(ctx, fmt.Sprintf("discard failures of topic %q, group %q", k.Topic, k.Group), err, keys...)
 }
 
 // maxExpire bounds one call of Expire.
@@ -136,6 +139,7 @@ const maxExpire = 200
 // Expire drops dead failures over the topic's limits of age and number, a
 // bounded number of them, and returns how many.
 func (s *Store) Expire(ctx context.Context, k *Keys, t *Topic) (int64, error) {
-	n, err := s.eval(ctx, "expire", []string{k.Dead, k.Failures, k.Counts}, t.DeadAge.Milliseconds(), t.DeadLimit, maxExpire).Int64()
-	return n, wrap(fmt.Sprintf("drop old failures of topic %q, group %q", k.Topic, k.Group), err)
+	keys := []string{k.Dead, k.Failures, k.Counts}
+	n, err := s.eval(ctx, "expire", keys, t.DeadAge.Milliseconds(), t.DeadLimit, maxExpire).Int64()
+	return n, s.wrap(ctx, fmt.Sprintf("drop old failures of topic %q, group %q", k.Topic, k.Group), err, keys...)
 }

@@ -74,7 +74,7 @@ func (s *Store) Finish(ctx context.Context, k *Keys, consumer string, deadLimit 
 	keys := []string{k.Config, k.Inflight(consumer), k.Failures, k.Retry, k.Dead, k.Returns, k.Bell, k.Counts}
 	reply, err := s.eval(ctx, "finish", keys, args...).Int64Slice()
 	if err != nil {
-		return 0, 0, wrap(fmt.Sprintf("finish events of topic %q, group %q", k.Topic, k.Group), err)
+		return 0, 0, s.wrap(ctx, fmt.Sprintf("finish events of topic %q, group %q", k.Topic, k.Group), err, keys...)
 	}
 	return reply[0], reply[1], nil
 }
@@ -91,7 +91,7 @@ func (s *Store) MoveDue(ctx context.Context, k *Keys) (moved int, next time.Dura
 	keys := []string{k.Config, k.Retry, k.Failures, k.Returns, k.Bell}
 	reply, err := s.eval(ctx, "retry", keys, groupField(k.Group), maxRetryMove, maxRetryBytes).Slice()
 	if err != nil {
-		return 0, 0, nil, wrap(fmt.Sprintf("move due retries of topic %q, group %q", k.Topic, k.Group), err)
+		return 0, 0, nil, s.wrap(ctx, fmt.Sprintf("move due retries of topic %q, group %q", k.Topic, k.Group), err, keys...)
 	}
 	next = -1
 	if ms := reply[1].(int64); ms >= 0 {

@@ -24,7 +24,7 @@ func (s *Store) Held(ctx context.Context, k *Keys, consumer string) ([]string, e
 	defer cancel()
 	receipts, err := s.rdb.HKeys(ctx, k.Inflight(consumer)).Result()
 	if err != nil {
-		return nil, wrap("read what is in flight", err)
+		return nil, s.wrap(ctx, "read what is in flight", err, k.Inflight(consumer))
 	}
 	slices.SortFunc(receipts, func(a, b string) int {
 		claimA, placeA := Order(a)
@@ -73,7 +73,7 @@ func (s *Store) heldSizes(ctx context.Context, k *Keys, consumer string, receipt
 		return nil
 	})
 	if err != nil {
-		return nil, wrap("read sizes of what is in flight", err)
+		return nil, s.wrap(ctx, "read sizes of what is in flight", err, k.Inflight(consumer))
 	}
 	sizes := make([]int, len(cmds))
 	for i, cmd := range cmds {
@@ -87,7 +87,7 @@ func (s *Store) readHeld(ctx context.Context, k *Keys, consumer string, receipts
 	defer cancel()
 	reply, err := s.rdb.HMGet(ctx, k.Inflight(consumer), receipts...).Result()
 	if err != nil {
-		return nil, nil, wrap("read what is in flight", err)
+		return nil, nil, s.wrap(ctx, "read what is in flight", err, k.Inflight(consumer))
 	}
 	for i, value := range reply {
 		if entry, ok := value.(string); ok {

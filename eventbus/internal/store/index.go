@@ -45,7 +45,7 @@ func (s *Store) checkIndex(ctx context.Context) error {
 	for _, k := range []struct{ key, kind string }{{s.ns.topics(), "set"}, {s.ns.revision(), "string"}} {
 		found, err := s.rdb.Type(ctx, k.key).Result()
 		if err != nil {
-			return wrap("look at the index of topics", err)
+			return s.wrap(ctx, "look at the index of topics", err)
 		}
 		if found != "none" && found != k.kind {
 			return fmt.Errorf("key %s holds a %s where a %s belongs; remove or rename it: %w", k.key, found, k.kind, errs.WrongType)
@@ -57,18 +57,18 @@ func (s *Store) checkIndex(ctx context.Context) error {
 func (s *Store) list(ctx context.Context, topic string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return wrapOf(s.ns.topics(), "index topic", s.rdb.SAdd(ctx, s.ns.topics(), topic).Err())
+	return s.wrap(ctx, "index topic", s.rdb.SAdd(ctx, s.ns.topics(), topic).Err(), s.ns.topics())
 }
 
 func (s *Store) unlist(ctx context.Context, topic string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return wrapOf(s.ns.topics(), "take topic off the index", s.rdb.SRem(ctx, s.ns.topics(), topic).Err())
+	return s.wrap(ctx, "take topic off the index", s.rdb.SRem(ctx, s.ns.topics(), topic).Err(), s.ns.topics())
 }
 
 func (s *Store) exists(ctx context.Context, topic string) (bool, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	n, err := s.rdb.Exists(ctx, s.ns.config(topic)).Result()
-	return n > 0, wrap("look for topic", err)
+	return n > 0, s.wrap(ctx, "look for topic", err)
 }

@@ -18,8 +18,11 @@ func (ns keyspace) consumers() string { return string(ns) + ":consumers" }
 // runs is the hash that tells beside the consumers' leases what each runs.
 func (ns keyspace) runs() string { return string(ns) + ":consumers:runs" }
 
+// own is how the keys of all topics begin.
+func (ns keyspace) own() string { return string(ns) + ":{" }
+
 func (ns keyspace) topic(topic, part string) string {
-	return string(ns) + ":{" + topic + "}:" + part
+	return ns.own() + topic + "}:" + part
 }
 
 func (ns keyspace) config(topic string) string { return ns.topic(topic, "config") }
@@ -94,14 +97,22 @@ func (ns keyspace) group(topic string, wire Wire, g Group) Keys {
 		Retry:        ns.topic(topic, "retry:"+g.Name),
 		Dead:         ns.topic(topic, "dead:"+g.Name),
 		Counts:       ns.topic(topic, "counts:"+g.Name),
-		Delayed:      redisson("redisson_delay_queue_timeout", queue),
-		DelayOrder:   redisson("redisson_delay_queue", queue),
-		DelayChannel: redisson("redisson_delay_queue_channel", queue),
+		Delayed:      redisson(delayedPrefix, queue),
+		DelayOrder:   redisson(orderPrefix, queue),
+		DelayChannel: redisson(channelPrefix, queue),
 		DelayIndex:   ns.topic(topic, "delayed:"+g.Name),
 		Unreadable:   ns.topic(topic, "unreadable:"+g.Name),
 		inflight:     ns.topic(topic, "inflight:"+g.Name+":"),
 	}
 }
+
+// How the keys and the channel of a list's delayed events begin, as Redisson names
+// them (RedissonDelayedQueue).
+const (
+	delayedPrefix = "redisson_delay_queue_timeout"
+	orderPrefix   = "redisson_delay_queue"
+	channelPrefix = "redisson_delay_queue_channel"
+)
 
 // redisson names a key that belongs to a list, as Redisson does it: the list's
 // name becomes the hash tag unless it has one (RedissonObject.prefixName).

@@ -30,7 +30,7 @@ func (s *Store) Send(ctx context.Context, t *Topic, entries [][]byte) error {
 		args = append(args, e)
 	}
 	reply, err := s.eval(ctx, "send", keys, args...).Int64Slice()
-	return sent(doing, t, reply, err)
+	return s.sent(ctx, doing, t, keys, reply, err)
 }
 
 func noGroup(doing string) error {
@@ -38,10 +38,10 @@ func noGroup(doing string) error {
 }
 
 // sent reads the reply to a send: a status, and what it is about.
-func sent(doing string, t *Topic, reply []int64, err error) error {
+func (s *Store) sent(ctx context.Context, doing string, t *Topic, keys []string, reply []int64, err error) error {
 	if err != nil {
 		maybe := mayHaveRun(err)
-		if err = wrap(doing, err); maybe {
+		if err = s.wrap(ctx, doing, err, keys...); maybe {
 			err = errs.Doing(fmt.Errorf("no reply came, and the events may have been sent: %w", errs.Cause(err)), doing)
 		}
 		return err

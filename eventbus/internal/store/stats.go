@@ -57,7 +57,11 @@ func (s *Store) Figures(ctx context.Context, k *Keys) (Figures, error) {
 		return nil
 	})
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return Figures{}, wrap(doing, err)
+		keys := []string{k.Queue, k.Returns, k.Retry, k.Dead, k.Delayed, k.Unreadable, k.Counts}
+		for _, consumer := range holders {
+			keys = append(keys, k.Inflight(consumer))
+		}
+		return Figures{}, s.wrap(ctx, doing, err, keys...)
 	}
 	f := Figures{Waiting: waiting.Val(), Retry: retry.Val(), Dead: dead.Val(), Delayed: delayed.Val(), Totals: map[string]int64{}}
 	f.Unreadable = unreadable.Val()
@@ -89,7 +93,7 @@ func (s *Store) CountFailures(ctx context.Context, k *Keys) (retry, dead int64, 
 		r, d = p.ZCard(ctx, k.Retry), p.ZCard(ctx, k.Dead)
 		return nil
 	})
-	return r.Val(), d.Val(), wrap("count failures", err)
+	return r.Val(), d.Val(), s.wrap(ctx, "count failures", err, k.Retry, k.Dead)
 }
 
 // Now reads Redis's clock.
@@ -97,5 +101,5 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	now, err := s.rdb.Time(ctx).Result()
-	return now, wrap("read Redis's clock", err)
+	return now, s.wrap(ctx, "read Redis's clock", err)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // DelayChannels is what an ACL must allow for due times to be announced and heard.
-const DelayChannels = "&redisson_delay_queue_channel:*"
+const DelayChannels = "&" + channelPrefix + ":*"
 
 // Subscription listens on channels, over one connection.
 type Subscription struct {
@@ -180,7 +180,7 @@ func (c *Subscription) Next(ctx context.Context) (Message, error) {
 	if code(err) != "NOPERM" {
 		c.giveUp()
 	}
-	return Message{}, wrap("listen for messages", err)
+	return Message{}, c.store.wrap(ctx, "listen for messages", err)
 }
 
 // confirm notes that the server has confirmed a channel. Where that is one that was

@@ -106,7 +106,7 @@ func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 	config := s.ns.config(t.Name)
 	made, err := s.eval(ctx, "create", []string{config}, fields...).Int()
 	if err != nil {
-		return wrapOf(config, doing, err)
+		return s.wrap(ctx, doing, err, config)
 	}
 	if made == -1 {
 		return errs.Doing(fmt.Errorf("%w; run the deletion again to complete it", errs.TopicDeleting), doing)
@@ -126,8 +126,8 @@ func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error 
 	if g.QueueKey == "" {
 		return nil
 	}
-	if strings.HasPrefix(g.QueueKey, string(s.ns)+":{") {
-		return errs.Invalid("queue_key", g.QueueKey, "keys that begin with %q are the bus's own", string(s.ns)+":{")
+	if strings.HasPrefix(g.QueueKey, s.ns.own()) {
+		return errs.Invalid("queue_key", g.QueueKey, "keys that begin with %q are the bus's own", s.ns.own())
 	}
 	if err := s.checkQueueKeyIsFree(ctx, topic, g); err != nil {
 		return err
@@ -139,7 +139,7 @@ func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error 
 	defer cancel()
 	kind, err := s.rdb.Type(ctx, g.QueueKey).Result()
 	if err != nil {
-		return wrap("look at queue key", err)
+		return s.wrap(ctx, "look at queue key", err)
 	}
 	if kind != "none" && kind != "list" {
 		return fmt.Errorf("%w: %w", errs.Invalid("queue_key", g.QueueKey, "it holds a %s; a queue is a list", kind), errs.WrongType)
@@ -177,7 +177,7 @@ func (s *Store) Topic(ctx context.Context, name string) (*Topic, error) {
 	config := s.ns.config(name)
 	fields, err := s.rdb.HGetAll(ctx, config).Result()
 	if err != nil {
-		return nil, wrapOf(config, doing, err)
+		return nil, s.wrap(ctx, doing, err, config)
 	}
 	if len(fields) == 0 {
 		return nil, errs.Doing(errs.TopicNotFound, doing)
@@ -232,7 +232,7 @@ func (s *Store) Topics(ctx context.Context) ([]string, error) {
 	for {
 		page, next, err := s.scanTopics(ctx, cursor)
 		if err != nil {
-			return nil, wrapOf(s.ns.topics(), "list topics", err)
+			return nil, s.wrap(ctx, "list topics", err, s.ns.topics())
 		}
 		names = append(names, page...)
 		if cursor = next; cursor == 0 {
@@ -273,7 +273,7 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 	config := s.ns.config(topic)
 	reply, err := s.eval(ctx, "edit", []string{config}, args...).Int64Slice()
 	if err != nil {
-		return 0, wrapOf(config, doing, err)
+		return 0, s.wrap(ctx, doing, err, config)
 	}
 	status, revision := reply[0], reply[1]
 	switch status {
@@ -345,7 +345,7 @@ func (s *Store) announce(ctx context.Context, topic string) error {
 	if err == nil || code(err) == "NOPERM" {
 		return nil // the counter suffices; who may not publish is told at start
 	}
-	return fmt.Errorf("the change stands, but was not announced: %w", errs.Cause(wrapOf(revision, "", err)))
+	return fmt.Errorf("the change stands, but was not announced: %w", errs.Cause(s.wrap(ctx, "", err, revision)))
 }
 
 func flag(on bool) string {

@@ -19,7 +19,7 @@ func (b *bed) spoil(key string) (restore func()) {
 
 func (b *bed) spoilWith(key string, put func(key string) error) (restore func()) {
 	b.Helper()
-	aside := b.ns + "-aside"
+	aside := key + "-aside-of-" + b.ns + "-"
 	there, err := b.rdb.Exists(b.Context(), key).Result()
 	require.NoError(b, err)
 	if there == 1 {
@@ -152,6 +152,8 @@ func wrongTypes() []test {
 	tests := []test{
 		{name: "keys of the namespace", run: wrongTypesOfTheNamespace},
 		{name: "enrolling", run: wrongTypesEnrolling},
+		{name: "lists and figures", run: wrongTypesOfReads},
+		{name: "several", run: wrongTypesOfSeveral},
 	}
 	for _, m := range moves() {
 		tests = append(tests, test{name: m.name, run: func(b *bed) { b.requireWholeOrNothing(m) }})
@@ -170,6 +172,7 @@ func (b *bed) requireWholeOrNothing(m move) {
 		before := b.dump()
 		err := m.call(b.Context(), b)
 		require.ErrorIs(b, err, errs.WrongType, "key %d, %s", i+1, key)
+		require.ErrorContains(b, err, errs.WrongType.Error()+": "+key+": ")
 		require.Equal(b, before, b.dump(), "key %d, %s", i+1, key)
 		restore()
 	}
@@ -204,7 +207,9 @@ func wrongTypesOfTheNamespace(b *bed) {
 	} {
 		restore := b.spoilWith(b.ns+":"+c.key, func(key string) error { return b.rdb.RPush(b.Context(), key, "somebody else's").Err() })
 		before := b.dump()
-		require.ErrorIs(b, c.call(), errs.WrongType, "%s with %s", c.name, c.key)
+		err := c.call()
+		require.ErrorIs(b, err, errs.WrongType, "%s with %s", c.name, c.key)
+		require.ErrorContains(b, err, b.ns+":"+c.key, "it names the key")
 		require.Equal(b, before, b.dump(), "%s with %s", c.name, c.key)
 		restore()
 	}
@@ -218,4 +223,51 @@ func wrongTypesEnrolling(b *bed) {
 	require.ErrorIs(b, b.store.Enroll(b.Context(), "new", time.Minute, []byte("{}")), errs.WrongType)
 	require.ErrorIs(b, b.store.Leave(b.Context(), "new"), errs.WrongType)
 	require.Equal(b, before, b.dump())
+}
+
+// What only reads names the key, too.
+func wrongTypesOfReads(b *bed) {
+	b.stock()
+	k := &b.keys
+	for name, c := range map[string]struct {
+		keys []string
+		call func() error
+	}{
+		"figures": {[]string{k.Queue, k.Returns, k.Retry, k.Dead, k.Delayed, k.Unreadable, k.Holders}, func() error {
+			_, err := b.store.Figures(b.Context(), k)
+			return err
+		}},
+		"count":      {[]string{k.Retry, k.Dead}, func() error { _, _, err := b.store.CountFailures(b.Context(), k); return err }},
+		"pending":    {[]string{k.Delayed}, func() error { _, _, err := b.store.Pending(b.Context(), k, "", 10); return err }},
+		"unreadable": {[]string{k.Unreadable}, func() error { _, _, err := b.store.Unreadable(b.Context(), k, store.AtLeastOnce, 10); return err }},
+		"page": {[]string{k.Dead, k.Failures}, func() error {
+			_, err := b.store.PageFailures(b.Context(), k, store.DeadSet, 0, "", 0, 10)
+			return err
+		}},
+		"read": {[]string{k.Failures, k.Dead}, func() error {
+			_, err := b.store.ReadFailures(b.Context(), k, []string{"d1"})
+			return err
+		}},
+		"ring": {[]string{k.Queue, k.Bell, k.Config}, func() error { _, _, err := b.store.Ring(b.Context(), k); return err }},
+		"held": {[]string{k.Inflight(consumer)}, func() error { _, err := b.store.Held(b.Context(), k, consumer); return err }},
+	} {
+		for _, key := range c.keys {
+			restore := b.spoil(key)
+			err := c.call()
+			require.ErrorIs(b, err, errs.WrongType, "%s with %s", name, key)
+			require.ErrorContains(b, err, errs.WrongType.Error()+": "+key+": ", name)
+			restore()
+		}
+	}
+}
+
+// Several keys of other types are all named, but not without bound.
+func wrongTypesOfSeveral(b *bed) {
+	b.stock()
+	k := &b.keys
+	for _, key := range []string{k.Queue, k.Bell, k.Delayed, k.DelayIndex, k.DelayOrder} {
+		defer b.spoil(key)()
+	}
+	_, err := b.store.Transfer(b.Context(), k, store.AtLeastOnce)
+	require.ErrorContains(b, err, errs.WrongType.Error()+": "+k.Queue+", "+k.Bell+", "+k.Delayed+": ")
 }
