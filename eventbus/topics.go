@@ -83,8 +83,9 @@ type GroupConfig struct {
 	Name string
 	// QueueKey names an existing list to be used as the group's queue, for
 	// systems that push to it or take from it by themselves. On a Cluster it must
-	// lie in the topic's slot. Defaults to the bus's own key. It stays as long as
-	// the group.
+	// lie in the topic's slot. Keys of the namespace's topics, and those in which
+	// Redisson keeps delayed events, are refused. Defaults to the bus's own key. It
+	// stays as long as the group.
 	QueueKey string
 }
 

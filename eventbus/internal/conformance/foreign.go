@@ -20,6 +20,7 @@ func foreign() []test {
 		{"ListMustLieInTheTopicsSlot", foreignListMustLieInTheTopicsSlot},
 		{"ListBelongsToOneGroup", foreignListBelongsToOneGroup},
 		{"KeyMustBeAList", foreignKeyMustBeAList},
+		{"ListIsNoneOfRedissons", foreignListIsNoneOfRedissons},
 		{"KeyOfAnotherTypeStopsNoOtherTopic", keyOfAnotherTypeStopsNoOtherTopic},
 	}
 }
@@ -164,6 +165,25 @@ func foreignKeyMustBeAList(e *env) {
 	require.ErrorIs(e, err, eventbus.ErrWrongType)
 	require.ErrorIs(e, err, eventbus.ErrInvalidArgument)
 	require.Equal(e, []string{key}, e.keys(e.topic))
+}
+
+// Where Redisson keeps delayed events, no queue can be.
+func foreignListIsNoneOfRedissons(e *env) {
+	key := "{" + e.topic + "}"
+	for _, of := range []string{"redisson_delay_queue:", "redisson_delay_queue_timeout:", "redisson_delay_queue_channel:"} {
+		group := eventbus.GroupConfig{Name: "default", QueueKey: of + key}
+		err := e.bus.Topics().Create(e.Context(), e.topic, eventbus.TopicConfig{Groups: []eventbus.GroupConfig{group}})
+		var argument *eventbus.ArgumentError
+		require.ErrorAs(e, err, &argument)
+		require.Equal(e, "queue_key", argument.Field)
+		require.Contains(e, argument.Reason, of)
+	}
+	require.Empty(e, e.keys(e.topic))
+	e.create(eventbus.TopicConfig{})
+	group := eventbus.GroupConfig{Name: "other", QueueKey: "redisson_delay_queue_timeout:" + key}
+	require.ErrorIs(e, e.bus.Topics().AddGroup(e.Context(), e.topic, group), eventbus.ErrInvalidArgument)
+	group.QueueKey = "redisson_delay_queues:" + key
+	require.NoError(e, e.bus.Topics().AddGroup(e.Context(), e.topic, group), "a list whose name only looks like it")
 }
 
 func keyOfAnotherTypeStopsNoOtherTopic(e *env) {

@@ -129,6 +129,11 @@ func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error 
 	if strings.HasPrefix(g.QueueKey, s.ns.own()) {
 		return errs.Invalid("queue_key", g.QueueKey, "keys that begin with %q are the bus's own", s.ns.own())
 	}
+	for _, prefix := range []string{orderPrefix, delayedPrefix, channelPrefix} {
+		if strings.HasPrefix(g.QueueKey, prefix+":") {
+			return errs.Invalid("queue_key", g.QueueKey, "keys that begin with %q are those of a list's delayed events; name the list itself", prefix+":")
+		}
+	}
 	if err := s.checkQueueKeyIsFree(ctx, topic, g); err != nil {
 		return err
 	}
