@@ -32,6 +32,7 @@ type Stats struct {
 	Sent      int64 // events that Send took, delayed ones included
 	Done      int64 // events that all their handlers have handled
 	Failed    int64 // attempts that failed
+	Cancelled int64 // delayed events that were cancelled, of several of one id each
 	PutOff    int64 // shares of events that were put off without an attempt
 	Died      int64 // failures that went to the dead set
 	Replayed  int64
@@ -82,7 +83,7 @@ func statsOf(t *store.Topic, k *store.Keys, f store.Figures) Stats {
 		Topic: k.Topic, Group: k.Group, Enabled: t.Enabled,
 		Waiting: f.Waiting, InFlight: f.InFlight, Delayed: f.Delayed, Retrying: f.Retry, Dead: f.Dead,
 		Sent: f.Totals["sent"], Done: f.Totals["done"], Failed: f.Totals["retry"] + f.Totals["dead"], PutOff: f.Totals["later"], Died: f.Totals["dead"],
-		Replayed: f.Totals["replayed"], Discarded: f.Totals["discarded"], Dropped: f.Totals["dropped"],
+		Replayed: f.Totals["replayed"], Discarded: f.Totals["discarded"], Cancelled: f.Totals["cancelled"], Dropped: f.Totals["dropped"],
 		ReadAt: f.Now, NextDue: f.NextDue, Unreadable: f.Unreadable,
 	}
 	if f.Oldest != nil && t.Wire == store.WireCloudEvents {

@@ -13,6 +13,7 @@ import (
 func figures() []test {
 	return []test{
 		{"TellWhereEventsAre", figuresTellWhereEventsAre},
+		{"AddUpAfterCancels", figuresAddUpAfterCancels},
 		{"OfAGroupAreItsOwn", figuresOfAGroupAreItsOwn},
 		{"ConsumersAreListed", consumersAreListed},
 		{"HealthFollowsTheBus", healthFollowsTheBus},
@@ -71,6 +72,36 @@ func figuresTellWhereEventsAre(e *env) {
 			Sent: 5, Done: 3, Failed: 3, Died: 2, Replayed: 1, Discarded: 1,
 		}
 	})
+}
+
+// What was sent is done, or was cancelled, in each group by itself.
+func figuresAddUpAfterCancels(e *env) {
+	e.create(eventbus.TopicConfig{Groups: []eventbus.GroupConfig{{Name: "a"}, {Name: "default"}}})
+	e.run("h", nil)
+	for range 2 { // two events of one id count twice
+		_, err := e.bus.Send(e.Context(), e.topic, 1, eventbus.WithDelay(time.Hour), eventbus.WithID("twice"))
+		require.NoError(e, err)
+	}
+	e.send("done", "done")
+	gone := e.later("cancelled", time.Hour)
+	require.EqualValues(e, 0, e.stats().Cancelled)
+	for _, id := range []string{gone, "twice"} {
+		groups, err := e.bus.Delayed().Cancel(e.Context(), e.topic, id)
+		require.NoError(e, err)
+		require.Equal(e, []string{"a", "default"}, groups)
+		_, err = e.bus.Delayed().Cancel(e.Context(), e.topic, id)
+		require.ErrorIs(e, err, eventbus.ErrNotDelayed)
+	}
+	e.idle("default")
+	all, err := e.bus.Stats(e.Context(), e.topic)
+	require.NoError(e, err)
+	require.Len(e, all, 2)
+	for _, s := range all {
+		require.EqualValues(e, 3, s.Cancelled)
+		require.EqualValues(e, 5, s.Sent)
+		require.Zero(e, s.Delayed)
+		require.Equal(e, s.Sent, s.Done+s.Cancelled+s.Waiting)
+	}
 }
 
 func figuresOfAGroupAreItsOwn(e *env) {

@@ -215,7 +215,7 @@ func (s *Store) Cancel(ctx context.Context, t *Topic, id string) (groups []strin
 	var keys []string
 	for _, g := range t.Groups {
 		k := s.Keys(t, g)
-		keys = append(keys, k.Delayed, k.DelayIndex, k.DelayOrder)
+		keys = append(keys, k.Delayed, k.DelayIndex, k.DelayOrder, k.Counts)
 	}
 	cancelled := make([]int64, len(t.Groups))
 	for more := true; more; {

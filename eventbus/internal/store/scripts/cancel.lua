@@ -1,5 +1,5 @@
 -- Cancels the delayed events of one id in every group in which they are pending.
--- KEYS for each group: delayed set, index, order list
+-- KEYS for each group: delayed set, index, order list, counts
 -- ARGV 1 key of the event (8 bytes)
 --      2 most records to look at in each group
 -- Returns 1 where there are more, else 0, then for each group how many were cancelled.
@@ -8,7 +8,7 @@
 -- include rank
 -- include tidy
 local field, key = string.sub(ARGV[1], 1, 2), string.sub(ARGV[1], 3, 8)
-for g = 1, #KEYS, 3 do
+for g = 1, #KEYS, 4 do
   redis.call('ZCARD', KEYS[g])
   redis.call('HLEN', KEYS[g + 1])
   redis.call('LLEN', KEYS[g + 2])
@@ -30,7 +30,7 @@ local function cancel(set, one)
 end
 
 local out = {0}
-for g = 1, #KEYS, 3 do
+for g = 1, #KEYS, 4 do
   local slot = redis.call('HGET', KEYS[g + 1], field) or ''
   local kept, looks, cancelled = {}, 0, 0
   for at = 1, #slot, RECORD do
@@ -48,6 +48,7 @@ for g = 1, #KEYS, 3 do
   if cancelled > 0 then
     tidy(KEYS[g + 2], KEYS[g], 100)
     if redis.call('ZCARD', KEYS[g]) == 0 then redis.call('UNLINK', KEYS[g + 1]) end
+    redis.pcall('HINCRBY', KEYS[g + 3], 'cancelled', cancelled)
   end
   out[#out + 1] = cancelled
 end
