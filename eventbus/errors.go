@@ -31,6 +31,9 @@ var (
 	// ErrTopicFull says that TopicConfig.MaxWaiting events wait, or are delayed, in a
 	// group already. Nothing was sent, to no group.
 	ErrTopicFull = errs.TopicFull
+	// ErrDelayedFull says that it is the delayed events that are as many: it passes
+	// when some are due or are cancelled. ErrTopicFull matches as well.
+	ErrDelayedFull = errs.DelayedFull
 	// ErrTopicDeleting says that a deletion of the topic was begun and has not
 	// been completed: run it again.
 	ErrTopicDeleting = errs.TopicDeleting

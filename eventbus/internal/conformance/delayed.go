@@ -390,8 +390,11 @@ func delayedFull(e *env) {
 	e.later(2, time.Hour)
 	_, err := e.bus.Send(e.Context(), e.topic, 3, eventbus.WithDelay(time.Hour))
 	require.ErrorIs(e, err, eventbus.ErrTopicFull)
+	require.ErrorIs(e, err, eventbus.ErrDelayedFull, "to wait until they are handled would not help")
+	require.ErrorContains(e, err, "2 of at most 2")
 	_, err = e.bus.Send(e.Context(), e.topic, 3)
 	require.ErrorIs(e, err, eventbus.ErrTopicFull)
+	require.NotErrorIs(e, err, eventbus.ErrDelayedFull)
 	require.EqualValues(e, 2, e.stats().Delayed)
 }
 
