@@ -1,6 +1,8 @@
 package delaytest_test
 
 import (
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,4 +79,45 @@ func TestRefusedKeysStopTheirTopicAlone(t *testing.T) {
 
 	require.NoError(t, w.server.Admin().ACLSetUser(t.Context(), "some", "~*").Err())
 	w.awaitAll(t, append(ids, kept), sweep+slack)
+}
+
+// A user who lacks the keys of delayed events is told what to allow, by everything
+// that needs them; with that, and no more, everything works.
+func TestRefusalSaysWhatToAllow(t *testing.T) {
+	t.Parallel()
+	const commands = "-@all +@read +@write +@pubsub +@scripting +@connection -@dangerous +info +time"
+	w := setup(t, redistest.Options{})
+	o := w.user(append(strings.Fields(commands), "~eventbus:*", "&eventbus:*")...)
+	bus := w.bus(o, eventbus.Config{})
+	ctx := t.Context()
+	use := map[string]func() error{
+		"send": func() error {
+			_, err := bus.Send(ctx, topic, 1, eventbus.WithDelay(time.Hour), eventbus.WithID("x"))
+			return err
+		},
+		"list":   func() error { _, err := bus.Delayed().List(ctx, topic, eventbus.DelayedQuery{}); return err },
+		"stats":  func() error { _, err := bus.Stats(ctx, topic); return err },
+		"cancel": func() error { _, err := bus.Delayed().Cancel(ctx, topic, "x"); return err },
+		"delete": func() error { return bus.Topics().Delete(ctx, topic) },
+	}
+	for _, name := range []string{"send", "list", "stats", "cancel", "delete"} {
+		err := use[name]()
+		require.ErrorIs(t, err, eventbus.ErrUnavailable, name)
+		require.ErrorContains(t, err, "~eventbus:* ~redisson_delay_queue* &eventbus:* &redisson_delay_queue_channel:*", name)
+	}
+	rules := regexp.MustCompile(`[~&][^ ,]+`).FindAllString(use["delete"]().Error(), -1)
+	require.NoError(t, w.server.Admin().ACLSetUser(ctx, "some", append([]string{"resetkeys", "resetchannels"}, rules...)...).Err())
+	require.NoError(t, use["delete"](), "it was begun")
+	require.NoError(t, bus.Topics().Create(ctx, topic, eventbus.TopicConfig{RedissonOrderList: true}))
+	for _, name := range []string{"send", "list", "stats", "cancel"} {
+		require.NoError(t, use[name](), name)
+	}
+	log := &journal{}
+	w.consume(o, eventbus.Config{Logger: log.logger()})
+	w.sender = bus
+	ids := []string{w.after(50 * time.Millisecond), w.after(0)}
+	w.awaitAll(t, ids, patience)
+	w.awaitIdle()
+	require.Empty(t, log.with("NOPERM"))
+	require.NoError(t, bus.Topics().Delete(ctx, topic))
 }

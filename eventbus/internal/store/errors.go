@@ -39,7 +39,7 @@ func code(err error) string {
 var advice = map[string]string{
 	"WRONGPASS": "the user name or password is wrong",
 	"NOAUTH":    "the server demands a password and none was given",
-	"NOPERM":    "the server's ACL refuses this user a command or key",
+	"NOPERM":    "the server's ACL refuses this user a command, key or channel",
 	"OOM":       "the server is over its maxmemory; sending is refused, consuming goes on",
 	"MISCONF":   "the server cannot write its snapshot to disk and refuses writes",
 	"READONLY":  "the server is a replica; the client will find the new primary",
@@ -88,6 +88,8 @@ func (s *Store) wrap(ctx context.Context, doing string, err error, keys ...strin
 			err = fmt.Errorf("%s: %w", strings.Join(culprits, ", "), err)
 		}
 		err = fmt.Errorf("%w: %w", errs.WrongType, err)
+	case c == "NOPERM":
+		err = fmt.Errorf("%w: %s; the bus needs %s, and the lists that are queue keys: %w", errs.Unavailable, advice[c], s.ns.rules(), err)
 	case c != "" && advice[c] != "":
 		err = fmt.Errorf("%w: %s: %w", errs.Unavailable, advice[c], err)
 	case c == "MASTERDOWN" || c == "CLUSTERDOWN" || c == "TRYAGAIN" || c == "UNBLOCKED" || c == "NOREPLICAS":

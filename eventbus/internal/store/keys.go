@@ -27,6 +27,12 @@ func (ns keyspace) topic(topic, part string) string {
 
 func (ns keyspace) config(topic string) string { return ns.topic(topic, "config") }
 
+// rules are what an ACL must allow a user of the bus, beside commands and the lists
+// that are queue keys.
+func (ns keyspace) rules() string {
+	return "~" + string(ns) + ":* ~" + orderPrefix + "* &" + string(ns) + ":* " + DelayChannels
+}
+
 // wake is the list on which a consumer can be woken out of its BLPOP. On a
 // Cluster it must share the slot of the keys that it blocks on, so that it is
 // then one key a topic.
