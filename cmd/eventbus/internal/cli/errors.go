@@ -87,7 +87,7 @@ func (a *app) remedy(ctx context.Context, err error) (text string) {
 		text = " (" + a.where + ")"
 	}
 	right := ""
-	if connecting && !dialling(err) {
+	if connecting && !dialling(err) && !answered(err) {
 		right = a.target.Mismatch(ctx)
 	}
 	if right == "" {
@@ -146,6 +146,13 @@ func dialling(err error) bool {
 	return errors.As(err, &network) && network.Op == "dial" && !network.Timeout()
 }
 
+// answered tells that Redis itself has refused: who speaks with it needs no look at
+// how, which takes a second where TLS is not spoken.
+func answered(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply)
+}
+
 func isAny(err error, targets ...error) bool {
 	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
 }
@@ -158,6 +165,7 @@ var hints = []struct {
 	{eventbus.ErrTopicNotFound, "eventbus topic list shows those that exist, eventbus topic create makes one"},
 	{eventbus.ErrTopicExists, "eventbus topic update changes it"},
 	{eventbus.ErrTopicDisabled, "eventbus topic enable switches it on"},
+	{eventbus.ErrDelayedFull, "wait until they are due, or cancel some: eventbus delayed cancel, or raise the limit: eventbus topic update --max-waiting"},
 	{eventbus.ErrTopicFull, "wait until its events are handled, or raise the limit: eventbus topic update --max-waiting"},
 	{eventbus.ErrTopicDeleting, "complete it with eventbus topic delete --yes"},
 	{eventbus.ErrGroupNotFound, "choose one with --group"},
