@@ -23,8 +23,8 @@ func (b *Bus) RequireHandled(t testing.TB, topic, handler string, n int) []*even
 		handled = b.server.runs.succeeded(at, handler)
 		return len(handled) >= n
 	}, func() string {
-		return fmt.Sprintf("handler %q of topic %q, group %q, should have handled %s, and has %d; handlers that were called: %s; its failures: %s",
-			handler, topic, b.group, number(n, "event", "events"), len(handled), list(b.server.runs.handlers(at)), b.complaints(topic, handler))
+		return fmt.Sprintf("handler %q of topic %q, group %q, should have handled %s, and has %d; handlers that were called: %s; its failures: %s%s",
+			handler, topic, b.group, number(n, "event", "events"), len(handled), list(b.server.runs.handlers(at)), b.complaints(topic, handler), b.delays(topic))
 	})
 	if len(handled) > n {
 		t.Fatalf("eventbustest: handler %q of topic %q, group %q, should have handled %s; %s", handler, topic, b.group, number(n, "event", "events"), describe(handled))
@@ -47,8 +47,8 @@ func (b *Bus) RequireFailed(t testing.TB, topic, handler string, n int) []eventb
 		}
 		return len(failures) >= n
 	}, func() string {
-		return fmt.Sprintf("%s of topic %q should have failed in handler %q, group %q, and %d did; handlers that were called: %s",
-			number(n, "event", "events"), topic, handler, b.group, len(failures), list(b.server.runs.handlers(place{topic, b.group})))
+		return fmt.Sprintf("%s of topic %q should have failed in handler %q, group %q, and %d did; handlers that were called: %s%s",
+			number(n, "event", "events"), topic, handler, b.group, len(failures), list(b.server.runs.handlers(place{topic, b.group})), b.delays(topic))
 	})
 	if len(failures) > n {
 		t.Fatalf("eventbustest: %s of topic %q should have failed in handler %q, group %q, and %d did: %s",

@@ -16,28 +16,33 @@ import (
 const settledPolls = 5
 
 // WaitIdle waits until the running buses of this Redis, in all groups, have
-// nothing to do: no event waits for them, none is in flight, no retry is due. It
-// does not wait for retries that are due later, nor for what waits while its
-// topic or all its handlers are switched off.
+// nothing to do: no event waits for them, none is in flight, no retry and no delayed
+// event is due. It does not wait for those that are due later, nor for what waits
+// while its topic or all its handlers are switched off.
 func (b *Bus) WaitIdle(t testing.TB) {
 	t.Helper()
 	var busy []string
 	b.server.poll(t, b.idleCheck(t, &busy), func() string { return "the buses are not idle: " + list(busy) })
 }
 
-// Drain runs all that there is to do, what is to be retried or was snoozed
-// included: it moves the clock on to the next attempt, again and again, until the
-// running buses have nothing left but dead failures. What was put off because its
-// handler is switched off, missing or behind an open breaker stays.
+// Drain runs all that there is to do, what is delayed, is to be retried or was
+// snoozed included: it moves the clock on to the next attempt or due time, again and
+// again, until the running buses have nothing left but dead failures. What was put
+// off because its handler is switched off, missing or behind an open breaker stays,
+// and so does what is delayed for a topic that is switched off, or whose handlers
+// all are.
 //
-// A handler that never comes to an end, since it snoozes for ever, fails the test.
+// The clock may go far with what is delayed for long: dead failures over their
+// topic's age are dropped on the way (TopicConfig.DeadAge). A handler that never
+// comes to an end, since it snoozes for ever, or sends itself one delayed event
+// after another, fails the test.
 func (b *Bus) Drain(t testing.TB) {
 	t.Helper()
 	ctx := context.Background()
 	limit := time.Now().Add(b.server.patience)
 	for {
 		b.WaitIdle(t)
-		next, left, err := b.server.nextAttempt(ctx)
+		next, left, err := b.server.nextStep(ctx)
 		if err != nil {
 			t.Fatalf("eventbustest: drain: %v", err)
 		}
@@ -83,13 +88,27 @@ func (b *Bus) idleCheck(t testing.TB, busy *[]string) func() bool {
 	}
 }
 
-// nextAttempt tells when the next retry is due that Drain waits for, zero when
-// there is none, and lists those that there are.
-func (s *server) nextAttempt(ctx context.Context) (next time.Time, left []string, err error) {
+// nextStep tells when the next retry or delayed event is due that Drain waits for,
+// zero when there is none, and lists those that there are.
+func (s *server) nextStep(ctx context.Context) (next time.Time, left []string, err error) {
 	served, err := s.served(ctx)
 	if err != nil {
 		return time.Time{}, nil, err
 	}
+	next, left, err = s.nextAttempt(ctx, served)
+	if err != nil {
+		return time.Time{}, nil, err
+	}
+	due, delayed, err := s.nextDelayed(ctx, served)
+	if next.IsZero() || !due.IsZero() && due.Before(next) {
+		next = due
+	}
+	left = append(left, delayed...)
+	return next, left[:min(len(left), 10)], err
+}
+
+// nextAttempt is nextStep for retries alone.
+func (s *server) nextAttempt(ctx context.Context, served []*served) (next time.Time, left []string, err error) {
 	const page = 200
 	for _, at := range served {
 		if !at.topic.Enabled {
@@ -122,5 +141,5 @@ func (s *server) nextAttempt(ctx context.Context) (next time.Time, left []string
 			}
 		}
 	}
-	return next, left[:min(len(left), 10)], nil
+	return next, left, nil
 }

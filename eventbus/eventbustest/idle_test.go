@@ -74,6 +74,9 @@ func TestBusySaysWhy(t *testing.T) {
 		"due":                          {load{due: true}, store.Topic{Enabled: true}, off, "a retry is due"},
 		"popped, not yet with handler": {load{totals: map[string]string{"sent": "3"}, seen: 2}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "1 event has not come to a handler yet"},
 		"running, kept nowhere":        {load{running: 1}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, "1 handler runs"},
+		"delayed, cancelled":           {load{totals: map[string]string{"sent": "3", "cancelled": "1"}, delayed: 1, seen: 1}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, ""},
+		"delayed event due":            {load{delayed: 1, delayedDue: true}, store.Topic{Enabled: true}, off, "a delayed event is due"},
+		"delayed event due, topic off": {load{delayed: 1, delayedDue: true}, store.Topic{}, on, ""},
 		"all seen":                     {load{totals: map[string]string{"sent": "3"}, seen: 3}, store.Topic{Enabled: true, Delivery: store.AtMostOnce}, on, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

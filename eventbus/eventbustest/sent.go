@@ -18,10 +18,11 @@ import (
 )
 
 // Sent returns the events that were sent to a topic, by whomever, in the order
-// of their times: those that wait, that are handled, that failed or are done. It
-// sees those done that a bus of this package has handled. An event that is not
-// handled at the moment has no Handler and no Attempt. A topic that does not
-// exist has none.
+// of their times: those that are delayed, that wait, that are handled, that failed
+// or are done. It sees those done that a bus of this package has handled. Nothing is
+// kept of a delayed event that was cancelled, so that it is not among them:
+// eventbus.Stats counts those. An event that is not handled at the moment has no
+// Handler and no Attempt. A topic that does not exist has none.
 //
 // On a topic with WireRaw, whose events have no ids, one that is being handled
 // may stand there twice.
@@ -34,8 +35,8 @@ func (b *Bus) Sent(t testing.TB, topic string) []*eventbus.Event {
 	return events
 }
 
-// RequireSent waits until an event was sent to the topic that match accepts, and
-// returns the first of those; a nil match accepts every one.
+// RequireSent waits until an event was sent to the topic that match accepts, be it
+// delayed, and returns the first of those; a nil match accepts every one.
 func (b *Bus) RequireSent(t testing.TB, topic string, match func(event *eventbus.Event) bool) *eventbus.Event {
 	t.Helper()
 	var sent, found []*eventbus.Event
@@ -51,7 +52,7 @@ func (b *Bus) RequireSent(t testing.TB, topic string, match func(event *eventbus
 }
 
 // RequireNotSent fails the test when an event was sent to the topic that match
-// accepts; nil accepts every one. It does not wait: call WaitIdle before, where
+// accepts, be it delayed; nil accepts every one. It does not wait: call WaitIdle before, where
 // handlers send.
 func (b *Bus) RequireNotSent(t testing.TB, topic string, match func(event *eventbus.Event) bool) {
 	t.Helper()
@@ -107,6 +108,9 @@ func (b *Bus) sent(ctx context.Context, name string) ([]*eventbus.Event, error) 
 		if found[e.ID] == nil {
 			found[e.ID] = asEvent(name, group.Name, &e)
 		}
+	}
+	if err := b.pending(ctx, &keys, add); err != nil {
+		return nil, err
 	}
 	if err := b.waiting(ctx, &keys, add); err != nil {
 		return nil, err

@@ -88,7 +88,9 @@ func lookUp(ctx context.Context, st *store.Store, at place) (*served, error) {
 // load is how much there is to do in one place, and what was done.
 type load struct {
 	waiting, held  int64
-	due            bool // a retry is
+	due            bool  // a retry is
+	delayed        int64 // events
+	delayedDue     bool  // one of them is
 	totals         map[string]string
 	begun, running int // runs of handlers
 	seen           int // events that a handler was given
@@ -133,7 +135,9 @@ func (s *server) loads(ctx context.Context, all []*served) ([]load, error) {
 type reading struct {
 	holders        *redis.StringSliceCmd
 	queue, returns *redis.IntCmd
-	next           *redis.ZSliceCmd
+	next           *redis.ZSliceCmd // retry
+	delayed        *redis.IntCmd
+	nextDelayed    *redis.ZSliceCmd
 	totals         *redis.MapStringStringCmd
 	held           []*redis.IntCmd
 }
@@ -144,6 +148,8 @@ func read(ctx context.Context, p redis.Pipeliner, k *store.Keys, holders []strin
 		queue:   p.LLen(ctx, k.Queue), returns: p.LLen(ctx, k.Returns),
 		next:   p.ZRangeWithScores(ctx, k.Retry, 0, 0),
 		totals: p.HGetAll(ctx, k.Counts),
+
+		delayed: p.ZCard(ctx, k.Delayed), nextDelayed: p.ZRangeWithScores(ctx, k.Delayed, 0, 0),
 	}
 	for _, consumer := range holders {
 		r.held = append(r.held, p.HLen(ctx, k.Inflight(consumer)))
@@ -159,19 +165,30 @@ func (r *reading) load(now time.Time, shared bool) load {
 	for _, h := range r.held {
 		l.held += h.Val()
 	}
-	if next := r.next.Val(); len(next) > 0 {
-		l.due = int64(next[0].Score) <= now.UnixMilli()
-	}
+	l.due = due(r.next, now)
+	l.delayed, l.delayedDue = r.delayed.Val(), due(r.nextDelayed, now)
 	return l
+}
+
+// due tells whether the head of a set that is scored by times is due.
+func due(head *redis.ZSliceCmd, now time.Time) bool {
+	first := head.Val()
+	return len(first) > 0 && first[0].Score <= float64(now.UnixMilli())
+}
+
+// can tells that a handler is switched on.
+func (s *served) can() bool {
+	for _, on := range s.enabled {
+		if on {
+			return true
+		}
+	}
+	return false
 }
 
 // busy says what there is to do now, "" for nothing.
 func (l *load) busy(s *served) string {
-	can := false
-	for _, on := range s.enabled {
-		can = can || on
-	}
-	sent, _ := strconv.Atoi(l.totals["sent"])
+	can, gone := s.can(), l.gone()
 	switch {
 	case l.held > 0:
 		return number(l.held, "event is", "events are") + " in flight"
@@ -181,12 +198,22 @@ func (l *load) busy(s *served) string {
 		return number(l.waiting, "event waits", "events wait")
 	case l.due:
 		return "a retry is due"
+	case l.delayedDue:
+		return "a delayed event is due"
 	case s.topic.Delivery == store.AtMostOnce && l.running > 0:
 		return number(l.running, "handler runs", "handlers run")
-	case s.topic.Delivery == store.AtMostOnce && can && l.waiting == 0 && l.seen < sent:
-		return number(sent-l.seen, "event has", "events have") + " not come to a handler yet"
+	case s.topic.Delivery == store.AtMostOnce && can && l.waiting == 0 && int64(l.seen) < gone:
+		return number(gone-int64(l.seen), "event has", "events have") + " not come to a handler yet"
 	}
 	return ""
+}
+
+// gone is how many events left the queue of an at_most_once topic in which nothing
+// waits: those that were sent and are neither delayed nor cancelled.
+func (l *load) gone() int64 {
+	sent, _ := strconv.ParseInt(l.totals["sent"], 10, 64)
+	cancelled, _ := strconv.ParseInt(l.totals["cancelled"], 10, 64)
+	return sent - cancelled - l.delayed
 }
 
 // number says how many there are of something.
@@ -199,5 +226,5 @@ func number[T int | int64](n T, one, many string) string {
 
 // trace changes with whatever is done.
 func (l *load) trace() string {
-	return fmt.Sprint(l.waiting, l.held, l.due, l.begun, l.running, l.totals)
+	return fmt.Sprint(l.waiting, l.held, l.due, l.delayed, l.delayedDue, l.begun, l.running, l.totals)
 }
