@@ -90,8 +90,9 @@ func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (Delay
 // returns these groups. What it returns was not handed out there and will not be.
 // ErrNotDelayed says that the event waits in no group (any more). ErrUnavailable may
 // mean that the reply was lost, and says so: the event may have been cancelled. Only
-// events that a bus has sent can be cancelled; where several bear the id, all of them
-// are, up to about a thousand.
+// events that a bus has sent can be cancelled, while the topic or group through which
+// they were sent stands (Topics.Delete); where several bear the id, all of them are,
+// up to about a thousand.
 func (d *Delayed) Cancel(ctx context.Context, topic, id string) (groups []string, err error) {
 	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("cancel event %q of topic %q", id, topic)) }
 	if err := errors.Join(name.Check("topic", topic), checkID(id)); err != nil {

@@ -39,10 +39,14 @@ type Message struct {
 	// at most 20 characters, none that the bus or CloudEvents itself uses.
 	Headers map[string]string
 	// Delay is how long after Redis has taken it the event is handed out, in whole
-	// milliseconds, rounded up; at most MaxDelay. 0 and less is at once.
+	// milliseconds, rounded up; at most MaxDelay. 0 and less is at once. Delay and
+	// DueAt together are an error.
+	//
+	// A delayed event goes to the groups that the topic has when it is sent: one that
+	// is added before it is due does not get it.
 	Delay time.Duration
 	// DueAt is when the event is handed out, by Redis's clock; at most MaxDelay from
-	// now. A time in the past is at once, the zero time leaves it to Delay.
+	// now. A time in the past is at once; so is the zero time where Delay is 0.
 	DueAt time.Time
 }
 
@@ -66,10 +70,12 @@ func WithHeader(name, value string) SendOption {
 	}
 }
 
-// WithDelay hands the event out d later. See Message.Delay.
+// WithDelay hands the event out d later, in the groups that the topic has now. See
+// Message.Delay.
 func WithDelay(d time.Duration) SendOption { return func(m *Message) { m.Delay = d } }
 
-// WithDueAt hands the event out at a time. See Message.DueAt.
+// WithDueAt hands the event out at a time, by Redis's clock; at once for one in the
+// past, and for the zero time. WithDelay beside it is an error. See Message.DueAt.
 func WithDueAt(t time.Time) SendOption { return func(m *Message) { m.DueAt = t } }
 
 // Send sends one event to every group of the topic, and returns its id. When it

@@ -276,8 +276,13 @@ func (t *Topics) Disable(ctx context.Context, topic string) error {
 }
 
 // Delete removes a topic with all that it holds, waiting, in flight and failed.
-// Handlers that run end as they like, and nothing of them is kept. A list that
-// was given as a QueueKey stays. A deletion that fails half way can be repeated.
+// Handlers that run end as they like, and nothing of them is kept. A deletion that
+// fails half way can be repeated.
+//
+// A list that was given as a QueueKey stays, with the delayed events of that list,
+// since others may share both. While no group has it, nobody of the bus moves those;
+// a group that is given the QueueKey later gets all that is left there, but what was
+// delayed before cannot be cancelled by id any more.
 func (t *Topics) Delete(ctx context.Context, topic string) error {
 	doing := doingTo("delete", topic)
 	if err := name.Check("topic", topic); err != nil {
@@ -289,8 +294,8 @@ func (t *Topics) Delete(ctx context.Context, topic string) error {
 	return doing(t.bus.store.DeleteTopic(ctx, topic))
 }
 
-// AddGroup adds a group; it gets what is sent from then on. A running bus adds
-// its own.
+// AddGroup adds a group; it gets what is sent from then on, and so nothing of what is
+// delayed already. A running bus adds its own.
 func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) error {
 	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("add group %q to topic %q", g.Name, topic)) }
 	if err := errors.Join(name.Check("topic", topic), g.check("")); err != nil {
@@ -302,10 +307,10 @@ func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) erro
 	return doing(t.bus.store.AddGroup(ctx, topic, store.Group(g)))
 }
 
-// RemoveGroup removes a group with all that it holds; a list that was given as a
-// QueueKey stays. A removal that fails half way can be repeated. The group is gone
-// from the first step on, and where one of its name is added before the last,
-// AddGroup takes the steps that are left.
+// RemoveGroup removes a group with all that it holds, but for a list that was given
+// as a QueueKey and the delayed events of that list: see Delete. A removal that fails
+// half way can be repeated. The group is gone from the first step on, and where one of
+// its name is added before the last, AddGroup takes the steps that are left.
 func (t *Topics) RemoveGroup(ctx context.Context, topic, group string) error {
 	doing := func(err error) error {
 		return errs.Doing(err, fmt.Sprintf("remove group %q from topic %q", group, topic))

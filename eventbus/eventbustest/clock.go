@@ -23,7 +23,9 @@ type Clock struct {
 	moved  atomic.Int64
 }
 
-// Now is the time that Redis tells.
+// Now is the time that Redis tells. A program under test that works out due times
+// (eventbus.WithDueAt) should go by it: time.Now stays behind once the clock was
+// moved on, so that what is due by that comes at once.
 func (c *Clock) Now() time.Time { return time.Now().Add(time.Duration(c.moved.Load())) }
 
 // Advance moves the clock on by d, which is not negative. Delayed events, retries,

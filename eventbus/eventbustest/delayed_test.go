@@ -12,6 +12,9 @@ import (
 	"github.com/seed4933/eventbus/eventbus"
 )
 
+// delayedOrders is where the topic orders has its delayed events.
+const delayedOrders = "redisson_delay_queue_timeout:eventbus:{orders}:queue:default"
+
 var deliveries = []eventbus.Delivery{eventbus.AtLeastOnce, eventbus.AtMostOnce}
 
 // What is delayed, or was cancelled, does not keep a bus from being idle.
@@ -49,10 +52,18 @@ func TestWaitIdleWaitsForWhatIsDue(t *testing.T) {
 			require.NoError(t, b.Topics().Create(t.Context(), "orders", eventbus.TopicConfig{Delivery: delivery}))
 			handle(b, "orders", "h", succeeds)
 			b.Start(t)
-			send(t, b, "orders", 1, eventbus.WithDelay(time.Hour))
-			b.Clock.moved.Add(int64(time.Hour)) // a process finds out by its sweep
+			const channel = "redisson_delay_queue_channel:eventbus:{orders}:queue:default"
+			require.Eventually(t, func() bool {
+				n, err := b.Redis().PubSubNumSub(context.Background(), channel).Result()
+				return err == nil && n[channel] > 0
+			}, defaultPatience, time.Millisecond)
+			send(t, b, "orders", 1, eventbus.WithDelay(time.Millisecond))
+			b.RequireHandled(t, "orders", "h", 1)
+			// Nobody announces this one: the bus finds it by its sweep.
+			require.NoError(t, b.Redis().ZAdd(t.Context(), delayedOrders, redis.Z{Score: 1, Member: "\x0812345678\x01\x00\x00\x00\x00\x00\x00\x00x"}).Err())
+			require.NoError(t, b.Redis().HIncrBy(t.Context(), "eventbus:{orders}:counts:default", "sent", 1).Err())
 			b.WaitIdle(t)
-			require.Len(t, b.server.runs.succeeded(place{"orders", eventbus.DefaultGroup}, "h"), 1)
+			require.Len(t, b.server.runs.succeeded(place{"orders", eventbus.DefaultGroup}, "h"), 2)
 		})
 	}
 }
@@ -83,7 +94,7 @@ func TestSentFindsDelayed(t *testing.T) {
 			require.Len(t, b.Sent(t, "orders"), 2, "nothing is kept of what was cancelled")
 
 			// What nobody can read is no event.
-			require.NoError(t, b.Redis().ZAdd(t.Context(), "redisson_delay_queue_timeout:eventbus:{orders}:queue:default", redis.Z{Score: 1, Member: "junk"}).Err())
+			require.NoError(t, b.Redis().ZAdd(t.Context(), delayedOrders, redis.Z{Score: 1, Member: "junk"}).Err())
 			require.Len(t, b.Sent(t, "orders"), 2)
 
 			b.Clock.Advance(time.Hour)

@@ -16,11 +16,17 @@
 //
 // # The clock
 //
-// Redis's clock decides when a retry is due, and here that clock is the test's:
-// it goes on by itself, and [Clock.Advance] moves it. What becomes due by that
-// comes at once, so that a test of a retry after an hour takes a millisecond;
-// [Bus.Drain] does so until nothing is left to do. The timeouts of handlers and
-// the breakers go by the process's own clock, which Advance does not move.
+// Redis's clock decides when a retry or a delayed event is due, and here that clock
+// is the test's: it goes on by itself, and [Clock.Advance] moves it. What becomes due
+// by that comes at once, so that a test of an event that is delayed by an hour, or of
+// a retry after one, takes a millisecond; [Bus.Drain] does so until nothing is left
+// to do. [Bus.Sent] and [Bus.RequireSent] see an event from the moment in which it is
+// sent, also while it is delayed.
+//
+// The timeouts of handlers and the breakers go by the process's own clock, which
+// Advance does not move, and so does time.Now: once the clock was moved on, an event
+// with eventbus.WithDueAt(time.Now().Add(time.Minute)) is due at once. Give the
+// program [Clock.Now] for its time, or let it use eventbus.WithDelay.
 //
 // # What it is not
 //
