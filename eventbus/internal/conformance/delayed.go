@@ -31,6 +31,8 @@ func delayed() []test {
 		{"OfARawTopicIsBare", delayedOfARawTopic},
 		{"OfAtMostOnceComes", delayedOfAtMostOnce},
 		{"OfAQueueOfTheUsersComes", delayedOfAQueueKey},
+		{"OfAQueueOfTheUsersStays", delayedOfAQueueKeyStays},
+		{"ReachesNoLaterGroup", delayedReachesNoLaterGroup},
 		{"IsRetriedAsOthersAre", delayedIsRetried},
 		{"FullIsAnError", delayedFull},
 		{"OrderListIsKeptWhereItIsWanted", delayedOrderList},
@@ -363,6 +365,33 @@ func delayedOfAQueueKey(e *env) {
 	require.EqualValues(e, 1, n, "where Redisson looks for it")
 	p := e.run("h", nil)
 	require.Equal(e, "1", string(p.take(1)[0].Payload))
+}
+
+// A topic goes, and leaves its list and what is delayed for it to whoever has the list
+// next.
+func delayedOfAQueueKeyStays(e *env) {
+	key := "{" + e.topic + "}-list"
+	cfg := eventbus.TopicConfig{Groups: []eventbus.GroupConfig{{Name: "default", QueueKey: key}}}
+	e.create(cfg)
+	id := e.later("delayed", 200*time.Millisecond)
+	require.NoError(e, e.bus.Topics().Delete(e.Context(), e.topic))
+	e.create(eventbus.TopicConfig{Groups: []eventbus.GroupConfig{{Name: "other"}}})
+	require.NoError(e, e.bus.Topics().AddGroup(e.Context(), e.topic, cfg.Groups[0]))
+	_, err := e.bus.Delayed().Cancel(e.Context(), e.topic, id)
+	require.ErrorIs(e, err, eventbus.ErrNotDelayed, "nothing knows its id any more")
+	p := e.run("h", nil)
+	require.Equal(e, id, p.take(1)[0].ID)
+}
+
+func delayedReachesNoLaterGroup(e *env) {
+	e.create(eventbus.TopicConfig{})
+	e.later("before", 200*time.Millisecond)
+	require.NoError(e, e.bus.Topics().AddGroup(e.Context(), e.topic, eventbus.GroupConfig{Name: "later"}))
+	p := e.run("h", nil)
+	p.take(1)
+	s, err := e.newBus(eventbus.Config{Group: "later"}).GroupStats(e.Context(), e.topic)
+	require.NoError(e, err)
+	require.Zero(e, s.Sent+s.Delayed+s.Waiting)
 }
 
 func delayedIsRetried(e *env) {
