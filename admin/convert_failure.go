@@ -114,7 +114,7 @@ func toStats(s eventbus.Stats) *thriftbus.Stats {
 	return &thriftbus.Stats{
 		Topic: s.Topic, Group: s.Group, Enabled: s.Enabled, Waiting: s.Waiting, InFlight: s.InFlight, Delayed: s.Delayed, Retrying: s.Retrying,
 		Dead: s.Dead, OldestAgeMs: span(s.OldestAge), NextDueMs: millis(s.NextDue), Unreadable: s.Unreadable, Sent: s.Sent, Done: s.Done,
-		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, ReadAtMs: millis(s.ReadAt),
+		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, Cancelled: s.Cancelled, ReadAtMs: millis(s.ReadAt),
 	}
 }
 
@@ -123,7 +123,7 @@ func fromStats(s *thriftbus.Stats) eventbus.Stats {
 	return eventbus.Stats{
 		Topic: s.Topic, Group: s.Group, Enabled: s.Enabled, Waiting: s.Waiting, InFlight: s.InFlight, Delayed: s.Delayed, Retrying: s.Retrying,
 		Dead: s.Dead, OldestAge: age, NextDue: timeOf(s.NextDueMs), Unreadable: s.Unreadable, Sent: s.Sent, Done: s.Done,
-		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, ReadAt: timeOf(s.ReadAtMs),
+		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, Cancelled: s.Cancelled, ReadAt: timeOf(s.ReadAtMs),
 	}
 }
 

@@ -39,6 +39,7 @@ var codes = []struct {
 	{eventbus.ErrPayloadTooLarge, "payload_too_large", invalidArgument},
 	{eventbus.ErrInvalidArgument, "invalid_argument", invalidArgument},
 	{eventbus.ErrTopicDisabled, "topic_disabled", disabled},
+	{eventbus.ErrDelayedFull, "delayed_full", disabled},
 	{eventbus.ErrTopicFull, "topic_full", disabled},
 	{eventbus.ErrNoGroup, "no_group", disabled},
 	{eventbus.ErrTopicDeleting, "topic_deleting", conflict},

@@ -62,10 +62,10 @@ exception InvalidArgument {
   4: string reason
 }
 
-/** The topic is switched off, being deleted, full, or has no group: nothing was sent. */
+/** The topic is switched off, full, or has no group: nothing was sent. */
 exception Disabled {
   1: string message
-  /** "topic_disabled", "topic_deleting", "topic_full" or "no_group". */
+  /** "topic_disabled", "topic_full", "delayed_full" or "no_group". */
   2: string code
 }
 
@@ -478,6 +478,8 @@ struct Stats {
   19: i64 dropped
   /** When Redis was asked, by its clock. */
   20: i64 read_at_ms
+  /** Counter: delayed events that were cancelled. */
+  21: i64 cancelled
 }
 
 // ----------------------------------------------------------------- consumers

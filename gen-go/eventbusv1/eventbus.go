@@ -880,11 +880,11 @@ func (InvalidArgument) TExceptionType() thrift.TExceptionType {
 
 var _ thrift.TException = (*InvalidArgument)(nil)
 
-// The topic is switched off, being deleted, full, or has no group: nothing was sent.
+// The topic is switched off, full, or has no group: nothing was sent.
 // 
 // Attributes:
 //  - Message
-//  - Code: "topic_disabled", "topic_deleting", "topic_full" or "no_group".
+//  - Code: "topic_disabled", "topic_full", "delayed_full" or "no_group".
 type Disabled struct {
   Message string `thrift:"message,1" db:"message" json:"message"`
   Code string `thrift:"code,2" db:"code" json:"code"`
@@ -8831,6 +8831,7 @@ func (p *UnreadableEvents) String() string {
 //  - Discarded
 //  - Dropped: Counter: dead failures that were dropped at the topic's limits.
 //  - ReadAtMs: When Redis was asked, by its clock.
+//  - Cancelled: Counter: delayed events that were cancelled.
 type Stats struct {
   Topic string `thrift:"topic,1" db:"topic" json:"topic"`
   Group string `thrift:"group,2" db:"group" json:"group"`
@@ -8852,6 +8853,7 @@ type Stats struct {
   Discarded int64 `thrift:"discarded,18" db:"discarded" json:"discarded"`
   Dropped int64 `thrift:"dropped,19" db:"dropped" json:"dropped"`
   ReadAtMs int64 `thrift:"read_at_ms,20" db:"read_at_ms" json:"read_at_ms"`
+  Cancelled int64 `thrift:"cancelled,21" db:"cancelled" json:"cancelled"`
 }
 
 func NewStats() *Stats {
@@ -8937,6 +8939,10 @@ func (p *Stats) GetDropped() int64 {
 
 func (p *Stats) GetReadAtMs() int64 {
   return p.ReadAtMs
+}
+
+func (p *Stats) GetCancelled() int64 {
+  return p.Cancelled
 }
 func (p *Stats) Read(ctx context.Context, iprot thrift.TProtocol) error {
   if _, err := iprot.ReadStructBegin(ctx); err != nil {
@@ -9151,6 +9157,16 @@ func (p *Stats) Read(ctx context.Context, iprot thrift.TProtocol) error {
           return err
         }
       }
+    case 21:
+      if fieldTypeId == thrift.I64 {
+        if err := p.ReadField21(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -9346,6 +9362,15 @@ func (p *Stats)  ReadField20(ctx context.Context, iprot thrift.TProtocol) error 
   return nil
 }
 
+func (p *Stats)  ReadField21(ctx context.Context, iprot thrift.TProtocol) error {
+  if v, err := iprot.ReadI64(ctx); err != nil {
+  return thrift.PrependError("error reading field 21: ", err)
+} else {
+  p.Cancelled = v
+}
+  return nil
+}
+
 func (p *Stats) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "Stats"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -9370,6 +9395,7 @@ func (p *Stats) Write(ctx context.Context, oprot thrift.TProtocol) error {
     if err := p.writeField18(ctx, oprot); err != nil { return err }
     if err := p.writeField19(ctx, oprot); err != nil { return err }
     if err := p.writeField20(ctx, oprot); err != nil { return err }
+    if err := p.writeField21(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -9578,6 +9604,16 @@ func (p *Stats) writeField20(ctx context.Context, oprot thrift.TProtocol) (err e
   return err
 }
 
+func (p *Stats) writeField21(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if err := oprot.WriteFieldBegin(ctx, "cancelled", thrift.I64, 21); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field begin error 21:cancelled: ", p), err) }
+  if err := oprot.WriteI64(ctx, int64(p.Cancelled)); err != nil {
+  return thrift.PrependError(fmt.Sprintf("%T.cancelled (21) field write error: ", p), err) }
+  if err := oprot.WriteFieldEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field end error 21:cancelled: ", p), err) }
+  return err
+}
+
 func (p *Stats) Equals(other *Stats) bool {
   if p == other {
     return true
@@ -9604,6 +9640,7 @@ func (p *Stats) Equals(other *Stats) bool {
   if p.Discarded != other.Discarded { return false }
   if p.Dropped != other.Dropped { return false }
   if p.ReadAtMs != other.ReadAtMs { return false }
+  if p.Cancelled != other.Cancelled { return false }
   return true
 }
 
