@@ -174,7 +174,7 @@ func delayIsLimited(b *bed) {
 	before := b.dump()
 	_, err := b.store.SendDelayed(b.Context(), b.topic, []store.Delayed{later("c", time.Hour)})
 	require.ErrorIs(b, err, errs.TopicFull)
-	require.ErrorContains(b, err, "2 of at most 2 delayed events")
+	require.ErrorContains(b, err, "2 of at most 2 are pending")
 	_, err = b.store.SendDelayed(b.Context(), b.topic, []store.Delayed{later("c", 0)})
 	require.ErrorIs(b, err, errs.TopicFull)
 	require.ErrorContains(b, err, "2 of at most 2 events wait")
