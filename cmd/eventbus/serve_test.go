@@ -432,7 +432,7 @@ func TestServeWrongFiles(t *testing.T) {
 		{"topics:\n  - name: orders\n    delivery: exactly_once\n", `x.yaml:3: delivery is "exactly_once"; right are: at_least_once, at_most_once`},
 		{"topics:\n  - name: orders\n    wire: json\n", `x.yaml:3: wire is "json"; right are: cloudevents, raw`},
 		{"topics:\n  - name: orders\n  - name: orders\n", `x.yaml:3: topic "orders" stands twice, first in line 2`},
-		{handler("        type: thrift\n"), `x.yaml:5: type is "thrift"; right are: file, log, webhook`},
+		{handler("        type: grpc\n"), `x.yaml:5: type is "grpc"; right are: file, log, webhook, thrift`},
 		{handler("        type: file\n"), "x.yaml:4: a handler of type file needs a path"},
 		{handler("        type: webhook\n"), "x.yaml:4: a handler of type webhook needs a url"},
 		{handler("        type: webhook\n        url: 'hook?token=s3cret'\n"), "x.yaml:6: "},

@@ -74,6 +74,14 @@ const serveExample = `  # settings.yaml
           max_abandoned: 16
           retry: {max_attempts: 10, initial: 1s, max: 5m}
           breaker: {failures: 5, open: 30s}
+        - id: bill                    # done by another process, a server of EventHandler
+          type: thrift                # in thrift/eventbus.thrift; has the breaker above by default
+          address: 127.0.0.1:9091
+          framed: true                # false: Java's TThreadPoolServer on a plain TSocket
+          protocol: binary            # or compact or header
+          service: ""                 # its name in a TMultiplexedProcessor
+          token: ""                   # sent as "authorization: Bearer …"; with protocol header
+          # tls: {ca: ca.pem, cert: client.pem, key: client.key, server_name: billing}   # {}: the system's CAs
 
   eventbus serve --config settings.yaml`
 

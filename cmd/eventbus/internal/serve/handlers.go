@@ -58,6 +58,13 @@ func (s *handlerSet) make(h *settings.Handler) (eventbus.EventHandle, error) {
 		}
 		s.closers = append(s.closers, w)
 		return w, nil
+	case settings.TypeThrift:
+		t, err := h.NewThrift()
+		if err != nil {
+			return nil, err
+		}
+		s.closers = append(s.closers, t)
+		return t, nil
 	}
 	return nil, fmt.Errorf("type %q is none that is known", h.Type)
 }

@@ -15,29 +15,30 @@ func (r *reader) handler(t *Topic, n *yaml.Node) {
 	h := Handler{line: n.Line}
 	c := &h.Config
 	var kind *Type
-	ok := r.object(n, "a handler",
-		field{"id", r.text("id", &h.ID)},
-		field{"type", word(r, "type", &kind, TypeFile, TypeLog, TypeWebhook)},
-		field{"path", r.text("path", &h.Path)},
-		field{"url", r.secret("url", &h.URL)},
-		field{"headers", func(n *yaml.Node) { r.headers(&h, n) }},
-		field{"timeout", r.duration("timeout", &c.Timeout, time.Millisecond, maxDuration)},
-		field{"concurrency", number(r, "concurrency", &c.Concurrency, 0, eventbus.MaxConcurrency)},
-		field{"max_abandoned", number(r, "max_abandoned", &c.MaxAbandoned, 1, eventbus.MaxConcurrency)},
-		field{"retry", func(n *yaml.Node) {
+	fields := []field{
+		{"id", r.text("id", &h.ID)},
+		{"type", word(r, "type", &kind, TypeFile, TypeLog, TypeWebhook, TypeThrift)},
+		{"path", r.text("path", &h.Path)},
+		{"url", r.secret("url", &h.URL)},
+		{"headers", func(n *yaml.Node) { r.headers(&h, n) }},
+		{"timeout", r.duration("timeout", &c.Timeout, time.Millisecond, maxDuration)},
+		{"concurrency", number(r, "concurrency", &c.Concurrency, 0, eventbus.MaxConcurrency)},
+		{"max_abandoned", number(r, "max_abandoned", &c.MaxAbandoned, 1, eventbus.MaxConcurrency)},
+		{"retry", func(n *yaml.Node) {
 			r.object(n, "retry",
 				field{"max_attempts", number(r, "max_attempts", &c.Retry.MaxAttempts, 1, 1_000_000)},
 				field{"initial", r.duration("initial", &c.Retry.Initial, time.Millisecond, maxDuration)},
 				field{"max", r.duration("max", &c.Retry.Max, time.Millisecond, maxDuration)},
 			)
 		}},
-		field{"breaker", func(n *yaml.Node) {
+		{"breaker", func(n *yaml.Node) {
 			r.object(n, "breaker",
 				field{"failures", number(r, "failures", &c.Breaker.Failures, 0, 1_000_000)},
 				field{"open", r.duration("open", &c.Breaker.Open, time.Millisecond, maxDuration)},
 			)
 		}},
-	)
+	}
+	ok := r.object(n, "a handler", append(fields, r.thriftFields(&h.Thrift)...)...)
 	if !ok || r.missing(n, "a handler", "id", "type") || kind == nil {
 		return
 	}
@@ -102,10 +103,14 @@ func (r *reader) headers(h *Handler, n *yaml.Node) {
 
 // ofType demands the keys that the handler's type needs, and no others' keys.
 func (r *reader) ofType(h *Handler, n *yaml.Node) {
-	owners := []struct {
+	type owned struct {
 		key   string
 		owner Type
-	}{{"path", TypeFile}, {"url", TypeWebhook}, {"headers", TypeWebhook}}
+	}
+	owners := []owned{{"path", TypeFile}, {"url", TypeWebhook}, {"headers", TypeWebhook}}
+	for _, f := range r.thriftFields(&Thrift{}) {
+		owners = append(owners, owned{f.key, TypeThrift})
+	}
 	for _, o := range owners {
 		if v := value(n, o.key); v != nil && h.Type != o.owner {
 			r.wrong(v, "%s goes with type %s, and this handler is of type %s", o.key, o.owner, h.Type)
@@ -118,6 +123,8 @@ func (r *reader) ofType(h *Handler, n *yaml.Node) {
 		}
 	case TypeWebhook:
 		r.webhook(h, n)
+	case TypeThrift:
+		r.thrift(h, n)
 	}
 }
 

@@ -84,6 +84,7 @@ const (
 	TypeFile    Type = "file"
 	TypeLog     Type = "log"
 	TypeWebhook Type = "webhook"
+	TypeThrift  Type = "thrift"
 )
 
 // Handler is one handler of a topic.
@@ -93,6 +94,7 @@ type Handler struct {
 	Path    string            // of TypeFile
 	URL     string            // of TypeWebhook
 	Headers map[string]string // of TypeWebhook
+	Thrift  Thrift            // of TypeThrift
 	Config  eventbus.HandleConfig
 
 	line int

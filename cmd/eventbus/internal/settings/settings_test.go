@@ -132,6 +132,7 @@ func TestWrong(t *testing.T) {
 	handler := func(lines string) string {
 		return "topics:\n  - name: orders\n    handlers:\n      - id: h\n" + lines
 	}
+	const thrift = "        type: thrift\n        address: 127.0.0.1:9091\n"
 	for _, c := range []struct {
 		text string
 		line int
@@ -196,12 +197,32 @@ func TestWrong(t *testing.T) {
 		{"topics:\n  - name: a\n    handlers:\n      - h\n", 4, "a handler must be keys"},
 		{"topics:\n  - name: a\n    handlers:\n      - type: log\n", 4, "a handler has no id; it must have: id, type"},
 		{handler(""), 4, "a handler has no type"},
-		{handler("        type: thrift\n"), 5, "right are: file, log, webhook"},
+		{handler("        type: grpc\n"), 5, "right are: file, log, webhook, thrift"},
 		{handler("        type: file\n"), 4, "needs a path"},
 		{handler("        type: webhook\n"), 4, "needs a url"},
 		{handler("        type: webhook\n        url: ftp://u:secret@h\n"), 6, "http or https"},
 		{handler("        type: webhook\n        url: http://h\n        headers: {Content-Type: secret}\n"), 7, "leave it out"},
 		{handler("        type: webhook\n        url: http://h\n        headers: [secret]\n"), 7, "headers must be keys"},
+		{handler("        type: thrift\n"), 4, "needs an address"},
+		{handler("        type: thrift\n        address: ''\n"), 6, "address is wrong: it is not a host and a port"},
+		{handler("        type: thrift\n        address: [a]\n"), 6, "address must be a text"},
+		{handler("        type: thrift\n        address: 9090\n"), 6, "address is wrong: it is not a host and a port; give HOST:PORT such as 127.0.0.1:9091"},
+		{handler(thrift + "        framed: 1\n"), 7, `framed is "1"; true or false is right`},
+		{handler(thrift + "        framed: false\n        protocol: header\n"), 7, "framed is wrong: protocol header has frames of its own"},
+		{handler(thrift + "        protocol: json\n"), 7, `protocol is "json"; right are: binary, compact, header`},
+		{handler(thrift + "        protocol: json\n        token: secret\n"), 7, `protocol is "json"; right are: binary, compact, header`},
+		{handler(thrift + "        service: 'a:b'\n"), 7, "service is wrong: a name without colons"},
+		{handler(thrift + "        token: secret\n"), 7, "token is wrong: protocol binary has no headers and cannot carry one; set protocol header"},
+		{handler(thrift + "        token: [secret]\n        protocol: header\n"), 7, "token must be a text"},
+		{handler(thrift + "        tls: true\n"), 7, "tls must be keys with values, not \"true\"; its keys are: ca, cert, key, server_name"},
+		{handler(thrift + "        tls: {insecure: true}\n"), 7, `unknown key "insecure" in tls`},
+		{handler(thrift + "        tls: {ca: [x]}\n"), 7, "ca must be a text"},
+		{handler(thrift + "        tls: {cert: x}\n"), 7, "tls has cert or key without the other"},
+		{handler(thrift + "        tls: {key: x}\n"), 7, "tls has cert or key without the other"},
+		{handler(thrift + "        url: x\n"), 7, "url goes with type webhook, and this handler is of type thrift"},
+		{handler("        type: log\n        address: h:1\n"), 6, "address goes with type thrift, and this handler is of type log"},
+		{handler("        type: log\n        tls: {}\n"), 6, "tls goes with type thrift"},
+		{handler("        type: log\n        token: secret\n"), 6, "token goes with type thrift"},
 		{handler("        type: log\n        path: x\n"), 6, "path goes with type file, and this handler is of type log"},
 		{handler("        type: file\n        path: x\n        url: secret\n"), 7, "url goes with type webhook"},
 		{handler("        type: log\n        timeout: 5\n"), 6, "5s or 5ms"},
