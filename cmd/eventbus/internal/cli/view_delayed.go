@@ -47,15 +47,16 @@ func dueTime(t time.Time) *time.Time {
 
 // until shows how long from now a due time is.
 func until(t, now time.Time) string {
+	// What is less than a millisecond is the time that the question took.
 	switch left := t.Sub(now); {
 	case t.IsZero():
 		return "-"
 	case t.Year() >= lastYear:
 		return "never"
+	case left.Truncate(time.Millisecond) == 0:
+		return "now"
 	case left < 0:
 		return "overdue " + show.Duration(-left)
-	case left == 0:
-		return "now"
 	case left == math.MaxInt64: // longer than a Duration can be
 		return "over " + show.Duration(left.Truncate(time.Hour))
 	default:

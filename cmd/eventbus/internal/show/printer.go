@@ -181,7 +181,13 @@ func Exact(d time.Duration) string {
 	return short(d)
 }
 
-// Duration shows d in at most three digits or so, "-" for none.
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+// Duration shows d in at most three digits or so, "-" for none: from two days on in
+// days and hours, from a year of 365 days on in years and days.
 func Duration(d time.Duration) string {
 	switch {
 	case d == 0:
@@ -192,9 +198,22 @@ func Duration(d time.Duration) string {
 		return d.Round(time.Millisecond).String()
 	case d < time.Minute:
 		return short(d.Round(100 * time.Millisecond))
-	default:
+	case d < 2*day:
 		return short(d.Round(time.Second))
+	case d < year:
+		d = d.Round(time.Hour)
+		return parts(d/day, "d", d%day/time.Hour, "h")
+	default:
+		d = d.Round(day)
+		return parts(d/year, "y", d%year/day, "d")
 	}
+}
+
+func parts(n time.Duration, unit string, rest time.Duration, of string) string {
+	if rest == 0 {
+		return fmt.Sprintf("%d%s", n, unit)
+	}
+	return fmt.Sprintf("%d%s%d%s", n, unit, rest, of)
 }
 
 // short leaves out the zeros with which a Duration's text ends: 1h0m0s.

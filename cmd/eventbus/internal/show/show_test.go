@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -133,7 +134,9 @@ func TestDurations(t *testing.T) {
 	t.Parallel()
 	for d, want := range map[time.Duration]string{
 		0: "-", 1234 * time.Nanosecond: "1µs", 12345 * time.Microsecond: "12ms", 1234 * time.Millisecond: "1.2s",
-		90 * time.Second: "1m30s", time.Hour: "1h", 90 * time.Minute: "1h30m", 2160*time.Hour + time.Second: "2160h0m1s",
+		90 * time.Second: "1m30s", time.Hour: "1h", 90 * time.Minute: "1h30m", 2160*time.Hour + time.Second: "90d",
+		47*time.Hour + 59*time.Minute: "47h59m", 48 * time.Hour: "2d", 239*time.Hour + 59*time.Minute: "10d", 49*time.Hour + 31*time.Minute: "2d2h",
+		27783*time.Hour + 7*time.Minute: "3y63d", 87600 * time.Hour: "10y", math.MaxInt64: "292y171d",
 	} {
 		require.Equal(t, want, show.Duration(d))
 	}
