@@ -60,6 +60,7 @@ type app struct {
 	command *cobra.Command
 	where   string          // which server and namespace
 	target  redisurl.Target // where that is
+	remote  bool            // it is an admin service, and target is not known
 	origin  origin          // what set the names
 	noHelp  error           // help was asked on something that there is not
 }
@@ -88,7 +89,7 @@ func (a *app) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return wrongUsage("%w; see %s --help", err, c.CommandPath())
+		return wrongUsage("%w; see %s --help", flagError(err), c.CommandPath())
 	})
 	a.flags.register(root.PersistentFlags())
 	a.group(root, a.demo(), a.serve(), a.topic(), a.handler(), a.send(), a.delayed(), a.failures(), a.stats(), a.consumers(), a.bench())

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/seed4933/eventbus/eventbus"
 )
 
 // ageValue is a duration, or -1 for no limit.
@@ -26,7 +29,7 @@ func (v *ageValue) Set(text string) error {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d <= 0 {
-		return errors.New("a duration such as 720h is right, or -1 for no limit")
+		return withHint("a duration such as 720h is right, or -1 for no limit", text)
 	}
 	*v = ageValue(d)
 	return nil
@@ -67,7 +70,7 @@ func (v *spanValue) String() string { return (*ageValue)(v).String() }
 func (v *spanValue) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil || d < time.Millisecond || d > maxSpan {
-		return fmt.Errorf("a duration from 1ms to %v, such as 5s, is right", maxSpan)
+		return withHint(fmt.Sprintf("a duration from 1ms to %v, such as 5s, is right", maxSpan), text)
 	}
 	*v = spanValue(d)
 	return nil
@@ -109,7 +112,9 @@ func (v *timeValue) Set(text string) error {
 		*v = timeValue(time.Now().Add(-ago))
 		return nil
 	}
-	if err := (*momentValue)(v).Set(text); err != nil {
+	if err := (*momentValue)(v).Set(text); err != nil && localTime.MatchString(text) {
+		return err
+	} else if err != nil {
 		return errors.New("a time such as 2026-01-31T12:00:00Z is right, or how long ago it was, such as 24h")
 	}
 	return nil
@@ -131,6 +136,9 @@ func (v *momentValue) String() string {
 func (v *momentValue) Set(text string) error {
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
+		if localTime.MatchString(text) {
+			return fmt.Errorf("its time zone is missing; %[1]sZ, or one such as %[1]s+01:00, is right", strings.Replace(text, " ", "T", 1))
+		}
 		return errors.New("a time such as 2026-01-31T12:00:00Z is right; how long from now goes with --delay")
 	}
 	*v = momentValue(t)
@@ -147,8 +155,30 @@ func (v *delayValue) String() string { return (*ageValue)(v).String() }
 func (v *delayValue) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return errors.New("a duration such as 90s or 1h30m is right")
+		if tooLong(text) {
+			return fmt.Errorf("at most %v, ten years, are right", eventbus.MaxDelay)
+		}
+		if _, err := time.Parse(time.RFC3339, text); err == nil || localTime.MatchString(text) {
+			return errors.New("a duration such as 90s or 1h30m is right; a time goes with --at")
+		}
+		return withHint("a duration such as 90s or 1h30m is right", text)
 	}
 	*v = delayValue(d)
+	return nil
+}
+
+// pauseValue is a time between two readings.
+type pauseValue time.Duration
+
+func (v *pauseValue) Type() string { return "duration" }
+
+func (v *pauseValue) String() string { return time.Duration(*v).String() }
+
+func (v *pauseValue) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return withHint("a duration such as 500ms or 5s is right", text)
+	}
+	*v = pauseValue(d)
 	return nil
 }

@@ -1,0 +1,69 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"time"
+
+	"github.com/spf13/pflag"
+)
+
+var (
+	unitless = regexp.MustCompile(`^[+-]?\d+(\.\d+)?$`)
+	inDays   = regexp.MustCompile(`^[+-]?(\d+)d$`)
+	duration = regexp.MustCompile(`^[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
+)
+
+// durationHint says what may be meant by a text that is no duration; "" where
+// nothing tells.
+func durationHint(text string) string {
+	if unitless.MatchString(text) {
+		return fmt.Sprintf("it is without a unit; %[1]ss or %[1]sms may be meant", text)
+	}
+	if m := inDays.FindStringSubmatch(text); m != nil {
+		if days, err := strconv.ParseInt(m[1], 10, 32); err == nil {
+			return fmt.Sprintf("there are no days; %dh may be meant", 24*days)
+		}
+	}
+	return ""
+}
+
+// tooLong tells that a text is a duration, and longer than one can be.
+func tooLong(text string) bool {
+	_, err := time.ParseDuration(text)
+	return err != nil && duration.MatchString(text)
+}
+
+// withHint puts what may be meant behind what is right.
+func withHint(right, text string) error {
+	if hint := durationHint(text); hint != "" {
+		return errors.New(right + "; " + hint)
+	}
+	return errors.New(right)
+}
+
+// localTime is a time as RFC 3339 has it, but for its time zone.
+var localTime = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?$`)
+
+// flagError says what is right of a flag whose own words for it are Go's.
+func flagError(err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return err
+	}
+	right := ""
+	switch wrong.GetFlag().Value.Type() {
+	case "bool":
+		right = "true or false is right"
+	case "int", "int64":
+		right = "a whole number is right"
+		if errors.Is(err, strconv.ErrRange) {
+			right = "it is too large"
+		}
+	default:
+		return err
+	}
+	return fmt.Errorf("invalid argument %q for %q flag: %s", wrong.GetValue(), "--"+wrong.GetFlag().Name, right)
+}
