@@ -19,6 +19,11 @@ type delayedObject struct {
 	Size             int
 }
 
+type sentObject struct {
+	Topic, ID string
+	Due       *time.Time
+}
+
 type cancelledObject struct {
 	Topic, ID, Action string
 	Groups            []string
@@ -34,8 +39,9 @@ func (b *bed) delayedSet(topic, group string) string {
 	return "redisson_delay_queue_timeout:" + b.namespace + ":{" + topic + "}:queue:" + group
 }
 
-func TestSendDelayed(t *testing.T) {
-	b := setup(t)
+func TestSendDelayed(t *testing.T) { modes(t, testSendDelayed) }
+
+func testSendDelayed(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	events := b.collect("orders")
 	began := time.Now()
@@ -46,16 +52,27 @@ func TestSendDelayed(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(began), 1500*time.Millisecond)
 
 	// What is due already comes at once.
-	for _, when := range [][]string{{"--delay", "0"}, {"--delay", "-90s"}, {"--at", "2001-01-01T00:00:00Z"}, {"--at", time.Now().Add(-time.Second).Format(time.RFC3339)}} {
-		id = strings.TrimSuffix(b.ok(append([]string{"send", "orders", "--data", "1"}, when...)...), "\n")
-		require.Equal(t, id, within(b, events, "an event of the past").ID)
+	for _, delay := range []string{"0", "-90s"} {
+		id = strings.TrimSuffix(b.ok("send", "orders", "--data", "1", "--delay", delay), "\n")
+		require.Equal(t, id, within(b, events, "an event without delay").ID)
 	}
+	for _, at := range []string{"2001-01-01T00:00:00Z", time.Now().Add(-time.Second).Format(time.RFC3339)} {
+		for _, what := range [][]string{{"--data", "1"}, {"--lines", "--file", b.file("lines", "1\n")}} {
+			r := b.call(nil, append([]string{"send", "orders", "--at", at, "-o", "json"}, what...)...)
+			require.Equal(t, 0, r.code)
+			require.Equal(t, "eventbus: --at "+at+" is in the past: handed out at once", b.oneLine(r.err))
+			require.NotContains(t, r.out, "due")
+			require.Equal(t, object[sentObject](b, r.out).ID, within(b, events, "an event of the past").ID)
+		}
+	}
+	require.Contains(t, b.fails(1, "send", "nope", "--data", "1", "--at", "2001-01-01T00:00:00Z"), "topic not found")
 	require.Empty(t, b.listed("orders"))
 }
 
 // --at says the time with an offset of any place; --delay and --at go with each line.
-func TestSendDelayedLines(t *testing.T) {
-	b := setup(t)
+func TestSendDelayedLines(t *testing.T) { modes(t, testSendDelayedLines) }
+
+func testSendDelayedLines(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	at := time.Now().Add(2 * time.Hour).Truncate(time.Second).In(time.FixedZone("", 5*60*60+30*60))
 	ids := lines(b.okIn("1\n2\n3\n", "send", "orders", "--lines", "--at", at.Format(time.RFC3339), "--header", "run=1"))
@@ -75,10 +92,18 @@ func TestSendDelayedLines(t *testing.T) {
 		}
 	}
 	require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0"), `"waiting":0,"in_flight":0,"delayed":5,`)
+
+	// In JSON each is told with its time.
+	sent := object[sentObject](b, b.ok("send", "orders", "--data", "1", "--at", at.Format(time.RFC3339), "-o", "json"))
+	require.True(t, at.Equal(*sent.Due), "%v", sent.Due)
+	sent = object[sentObject](b, b.ok("send", "orders", "--data", "1", "--delay", "1h", "-o", "json"))
+	require.WithinDuration(t, time.Now().Add(time.Hour), *sent.Due, patience)
+	require.NotContains(t, b.ok("send", "orders", "--data", "1", "-o", "json"), "due")
 }
 
-func TestDelayedListIsATable(t *testing.T) {
-	b := setup(t)
+func TestDelayedListIsATable(t *testing.T) { modes(t, testDelayedListIsATable) }
+
+func testDelayedListIsATable(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	require.Equal(t, "ID  DUE  IN  SIZE\n", b.ok("delayed", "list", "orders"))
 	id := strings.TrimSuffix(b.ok("send", "orders", "--data", "1", "--delay", "240h"), "\n")
@@ -86,25 +111,35 @@ func TestDelayedListIsATable(t *testing.T) {
 	for score, m := range map[float64]string{1000: member("late"), 1e16: member("bare"), math.Inf(1): member("never")} {
 		require.NoError(t, b.rdb.ZAdd(t.Context(), b.delayedSet("orders", "default"), redis.Z{Score: score, Member: m}).Err())
 	}
-	table := lines(b.ok("delayed", "list", "orders"))
+	const none = "eventbus: events are overdue: no live process handles topic orders in group default; eventbus consumers lists those that run"
+	overdue := func(note string, args ...string) string {
+		t.Helper()
+		r := b.call(nil, append([]string{"delayed", "list", "orders"}, args...)...)
+		require.Equal(t, 0, r.code, r.err)
+		require.Equal(t, note, b.oneLine(r.err))
+		return r.out
+	}
+	table := lines(overdue(none))
 	require.Len(t, table, 6)
 	require.Regexp(t, `^ID +DUE +IN +SIZE$`, table[0])
-	require.Regexp(t, `^- +1970-01-01T00:00:01Z +overdue \d+h\d+m\d+s +4$`, table[1])
-	require.Regexp(t, `^`+id+` +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ +239h59m\d\d(\.\ds|s) +\d+$`, table[2])
+	require.Regexp(t, `^- +1970-01-01T00:00:01Z +overdue \d+y(\d+d)? +4$`, table[1])
+	require.Regexp(t, `^`+id+` +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ +10d +\d+$`, table[2])
 	require.Contains(t, table[3], `\u009b2J\u202eid `)
 	require.False(t, containsControl(table[3]))
 	require.Regexp(t, `^- +- +never +4$`, table[4], "a time that no calendar has")
 	require.Regexp(t, `^- +- +never +5$`, table[5])
 
-	all := b.listed("orders")
+	all := objects[delayedObject](b, overdue(none, "-o", "json"))
 	require.Len(t, all, 5)
 	require.Negative(t, *all[0].InMS)
 	require.Empty(t, all[0].ID)
 	require.Nil(t, all[3].Due)
 	require.Nil(t, all[3].InMS)
 
-	require.Contains(t, b.fails(1, "delayed", "list", "nope"), "topic not found")
-	require.Contains(t, b.fails(1, "delayed", "list", "orders", "--group", "nope"), "group not found")
+	b.ok("topic", "disable", "orders")
+	overdue("eventbus: events are overdue: topic orders is switched off; eventbus topic enable switches it on")
+	require.Contains(t, b.fails(1, "delayed", "list", "nope"), `list delayed events of topic "nope", group "default": topic not found`)
+	require.Contains(t, b.fails(1, "delayed", "list", "orders", "--group", "nope"), `list delayed events of topic "orders", group "nope": group not found`)
 }
 
 // member is one of Redisson's.
@@ -113,8 +148,9 @@ func member(payload string) string {
 }
 
 // The list is whole over pages of any size, those of the bus and the caller's.
-func TestDelayedPages(t *testing.T) {
-	b := setup(t)
+func TestDelayedPages(t *testing.T) { modes(t, testDelayedPages) }
+
+func testDelayedPages(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	const n = 1203
 	var want []string
@@ -158,14 +194,18 @@ func (b *bed) noteOf(text string) string {
 }
 
 // What cannot be read is told of beside the list, with its place and its first bytes.
-func TestDelayedListTellsOfUnreadable(t *testing.T) {
-	b := setup(t)
+func TestDelayedListTellsOfUnreadable(t *testing.T) { modes(t, testDelayedListTellsOfUnreadable) }
+
+func testDelayedListTellsOfUnreadable(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.ok("topic", "create", "empty")
 	set := b.delayedSet("orders", "default")
 	for i := range 5 {
 		junk := redis.Z{Score: float64(i), Member: fmt.Sprintf("junk\x1b%d", i)}
-		if i == 4 {
+		switch i {
+		case 1:
+			junk.Member = ""
+		case 4:
 			junk.Member = "z" + strings.Repeat("\xff", 1000)
 		}
 		require.NoError(t, b.rdb.ZAdd(t.Context(), set, junk).Err())
@@ -178,7 +218,7 @@ func TestDelayedListTellsOfUnreadable(t *testing.T) {
 	require.Equal(t, "ID  DUE  IN  SIZE\n", r.out)
 	note := b.oneLine(r.err)
 	require.Equal(t, "eventbus: 5 delayed events could not be read, are none of Redisson's and were set aside in the list "+list+
-		"; the first of them, in hex: "+hex.EncodeToString([]byte("junk\x1b0"))+", "+hex.EncodeToString([]byte("junk\x1b1"))+", "+hex.EncodeToString([]byte("junk\x1b2")), note)
+		"; the first of them, in hex: "+hex.EncodeToString([]byte("junk\x1b0"))+", (empty), "+hex.EncodeToString([]byte("junk\x1b2")), note)
 	require.NoError(t, b.rdb.LTrim(t.Context(), list, 0, 0).Err())
 	note = b.oneLine(b.call(nil, "delayed", "list", "orders", "-o", "json").err)
 	require.Contains(t, note, "1 delayed event could not be read, is none of Redisson's and was set aside in the list "+list+"; in hex: 7aff")
@@ -189,12 +229,14 @@ func TestDelayedListTellsOfUnreadable(t *testing.T) {
 		Delayed, Unreadable int64
 		NextDue             *time.Time `json:"next_due"`
 	}
+	require.Regexp(t, `^orders +default +on +0 +0 +0 \(1 unreadable\) +- `, lines(b.ok("stats", "orders", "--interval", "0"))[1])
 	require.Equal(t, stats{Unreadable: 1}, object[stats](b, b.ok("stats", "orders", "-o", "json", "--interval", "0")))
 	require.Empty(t, b.ok("delayed", "list", "empty", "-o", "json"))
 }
 
-func TestDelayedCancel(t *testing.T) {
-	b := setup(t)
+func TestDelayedCancel(t *testing.T) { modes(t, testDelayedCancel) }
+
+func testDelayedCancel(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.ok("topic", "update", "orders", "--add-group", "mail")
 	ids := lines(b.okIn("1\n2\n3\n4\n5\n", "send", "orders", "--lines", "--delay", "1h"))
@@ -219,9 +261,28 @@ func TestDelayedCancel(t *testing.T) {
 	require.Contains(t, b.fails(1, "delayed", "cancel", "nope", "1", "2"), "topic not found")
 }
 
+// What others have offered may be listed under an id of theirs; it cannot be
+// cancelled by that, and the error does not say that it is not there.
+func TestDelayedCancelOfOthers(t *testing.T) { modes(t, testDelayedCancelOfOthers) }
+
+func testDelayedCancelOfOthers(t *testing.T, b *bed) {
+	b.ok("topic", "create", "orders")
+	b.ok("topic", "update", "orders", "--add-group", "mail")
+	due := float64(time.Now().Add(time.Hour).UnixMilli())
+	offered := redis.Z{Score: due, Member: member(`{"specversion":"1.0","id":"java-1","type":"orders","source":"java","data":1}`)}
+	require.NoError(t, b.rdb.ZAdd(t.Context(), b.delayedSet("orders", "mail"), offered).Err())
+	require.Equal(t, "java-1", b.listed("orders", "--group", "mail")[0].ID)
+	const why = "an event that another program has offered is listed under its id, but only its program can cancel it"
+	require.Equal(t, `eventbus: cancel event "java-1" of topic "orders": `+why, b.fails(1, "delayed", "cancel", "orders", "java-1"))
+	line := b.fails(1, "delayed", "cancel", "orders", "java-1", "nope")
+	require.Contains(t, line, "eventbus: 1 of 2 ids: nope: no delayed event of that id waits")
+	require.Contains(t, line, "; 1 of 2 ids: java-1: "+why)
+}
+
 // By the id that send has printed, also where what is kept does not tell it.
-func TestDelayedOfARawTopic(t *testing.T) {
-	b := setup(t)
+func TestDelayedOfARawTopic(t *testing.T) { modes(t, testDelayedOfARawTopic) }
+
+func testDelayedOfARawTopic(t *testing.T, b *bed) {
 	b.ok("topic", "create", "plain", "--wire", "raw", "--queue-key", b.namespace+"-list")
 	id := strings.TrimSuffix(b.ok("send", "plain", "--data", "bare", "--delay", "1h"), "\n")
 	all := b.listed("plain")
@@ -233,8 +294,9 @@ func TestDelayedOfARawTopic(t *testing.T) {
 }
 
 // The settings for Java are made, changed, shown, and do what they say.
-func TestRedissonSettings(t *testing.T) {
-	b := setup(t)
+func TestRedissonSettings(t *testing.T) { modes(t, testRedissonSettings) }
+
+func testRedissonSettings(t *testing.T, b *bed) {
 	type topic struct {
 		List bool `json:"redisson_order_list"`
 		Old  bool `json:"redisson_old_clients"`
@@ -261,4 +323,17 @@ func TestRedissonSettings(t *testing.T) {
 	require.Equal(t, topic{}, shown("orders"))
 	b.ok("send", "orders", "--data", "1", "--delay", "1h")
 	require.EqualValues(t, 1, b.rdb.LLen(t.Context(), list).Val())
+}
+
+// What the bus would log is one line as everything else on stderr.
+func TestSendDelayedUnheard(t *testing.T) {
+	t.Parallel()
+	b := setupOn(t, redisFor(t))
+	b.ok("topic", "create", "orders")
+	require.NoError(t, b.rdb.Do(t.Context(), "ACL", "SETUSER", "deaf", "on", ">s3cret", "~*", "+@all", "resetchannels", "&"+b.namespace+":*").Err())
+	b.url = strings.Replace(b.url, "redis://", "redis://deaf:s3cret@", 1)
+	r := b.call(nil, "send", "orders", "--data", "1", "--delay", "1h")
+	require.Equal(t, 0, r.code, r.err)
+	require.Regexp(t, `^eventbus: delayed events were sent, and may come some seconds late \(topic orders, channel redisson_\S+, allow \S+, err the server's ACL refuses `, b.oneLine(r.err))
+	require.Len(t, b.listed("orders"), 1)
 }

@@ -8,8 +8,9 @@ import (
 )
 
 // An error says once what was being done, and which topic is meant.
-func TestErrorsSayOnceWhatWasDone(t *testing.T) {
-	b := setup(t)
+func TestErrorsSayOnceWhatWasDone(t *testing.T) { modes(t, testErrorsSayOnceWhatWasDone) }
+
+func testErrorsSayOnceWhatWasDone(t *testing.T, b *bed) {
 	b.ok("topic", "create", "broken")
 	require.NoError(t, b.rdb.Del(t.Context(), b.namespace+":{broken}:config").Err())
 	require.NoError(t, b.rdb.Set(t.Context(), b.namespace+":{broken}:config", "somebody else's", 0).Err())

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -76,8 +77,9 @@ func numbers(from, to int) []string {
 	return all
 }
 
-func TestFailuresListAndShow(t *testing.T) {
-	b := setup(t)
+func TestFailuresListAndShow(t *testing.T) { modes(t, testFailuresListAndShow) }
+
+func testFailuresListAndShow(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	require.Regexp(t, `^ID +FAILED +HANDLER +EVENT +REASON +ATTEMPTS +NEXT +ERROR\n$`, b.ok("failures", "list", "orders"))
 	require.Empty(t, b.ok("failures", "list", "orders", "-o", "json"))
@@ -117,8 +119,9 @@ func TestFailuresListAndShow(t *testing.T) {
 
 // Pages of any size, with and without a filter, are the whole list, each
 // failure once.
-func TestFailuresPages(t *testing.T) {
-	b := setup(t)
+func TestFailuresPages(t *testing.T) { modes(t, testFailuresPages) }
+
+func testFailuresPages(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	const n = 23
 	b.fail("orders", "mail", numbers(0, n)...)
@@ -160,8 +163,9 @@ func TestFailuresPages(t *testing.T) {
 	require.Empty(t, b.ok("failures", "list", "orders", "-o", "json", "--before", "2000-01-01T00:00:00Z"))
 }
 
-func TestFailuresReplayAndDiscard(t *testing.T) {
-	b := setup(t)
+func TestFailuresReplayAndDiscard(t *testing.T) { modes(t, testFailuresReplayAndDiscard) }
+
+func testFailuresReplayAndDiscard(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.fail("orders", "mail", numbers(0, 10)...)
 	b.fail("orders", "bill", "x", "y")
@@ -204,8 +208,9 @@ func (b *bed) told(args ...string) (out, note string) {
 
 // A mistyped handler is told of, with those that there are, beside an answer that
 // is right for it.
-func TestFailuresOfUnknownHandler(t *testing.T) {
-	b := setup(t)
+func TestFailuresOfUnknownHandler(t *testing.T) { modes(t, testFailuresOfUnknownHandler) }
+
+func testFailuresOfUnknownHandler(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	const unknown = "eventbus: handler mial is not known in topic orders, group default: no process runs it, nothing is set for it, no failure is of it; "
 	_, note := b.told("list", "orders", "--handler", "mial", "-o", "json")
@@ -227,8 +232,9 @@ func TestFailuresOfUnknownHandler(t *testing.T) {
 }
 
 // Where those that are asked for are in the other state, that is said.
-func TestFailuresInTheOtherState(t *testing.T) {
-	b := setup(t)
+func TestFailuresInTheOtherState(t *testing.T) { modes(t, testFailuresInTheOtherState) }
+
+func testFailuresInTheOtherState(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.ok("handler", "update", "orders", "print", "--timeout", "1s", "--force")
 	require.Equal(t, "replayed 0\n", b.ok("failures", "replay", "orders", "--all"), "there is nothing to tell")
@@ -254,8 +260,9 @@ func TestFailuresInTheOtherState(t *testing.T) {
 }
 
 // A replay begins the count of attempts anew, and the help says so.
-func TestFailuresAttemptsAfterReplay(t *testing.T) {
-	b := setup(t)
+func TestFailuresAttemptsAfterReplay(t *testing.T) { modes(t, testFailuresAttemptsAfterReplay) }
+
+func testFailuresAttemptsAfterReplay(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	calls := make(chan int, 10)
 	bus := b.run("orders", "mail", func(_ context.Context, e *eventbus.Event) error {
@@ -288,16 +295,18 @@ func TestFailuresAttemptsAfterReplay(t *testing.T) {
 	}
 }
 
-func TestFailuresDiscardAll(t *testing.T) {
-	b := setup(t)
+func TestFailuresDiscardAll(t *testing.T) { modes(t, testFailuresDiscardAll) }
+
+func testFailuresDiscardAll(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.fail("orders", "mail", numbers(0, 3)...)
 	require.Contains(t, b.fails(2, "failures", "discard", "orders", "--all"), "say --yes if that is meant")
 	require.Equal(t, "discarded 3\n", b.ok("failures", "discard", "orders", "--all", "--yes"))
 }
 
-func TestStats(t *testing.T) {
-	b := setup(t)
+func TestStats(t *testing.T) { modes(t, testStats) }
+
+func testStats(t *testing.T, b *bed) {
 	require.Empty(t, b.ok("stats", "-o", "json"))
 	b.ok("topic", "create", "orders")
 	b.ok("topic", "update", "orders", "--add-group", "mail")
@@ -331,10 +340,42 @@ func TestStats(t *testing.T) {
 	b.delay("other", "default", 2)
 	table := lines(b.ok("stats", "--interval", "0"))
 	require.Len(t, table, 4)
-	require.Regexp(t, `^other +default +on +0 +0 +2 +overdue \d+h\d+m\d+s +0 +0 `, table[3])
+	require.Regexp(t, `^other +default +on +0 +0 +2 +overdue \d+y(\d+d)? +0 +0 `, table[3])
 	require.Regexp(t, `^TOPIC +GROUP +STATE +WAITING +IN FLIGHT +DELAYED +NEXT DUE +RETRY +DEAD +OLDEST +SENT/S +DONE/S +FAILED/S$`, table[0])
 	require.Regexp(t, `^orders +default +on +0 +0 +0 +- +0 +5 +- +- +- +-$`, table[1])
 	require.Contains(t, b.fails(1, "stats", "nope"), "topic not found")
 	require.Contains(t, b.fails(1, "stats", "orders", "--group", "nope"), "group not found")
 	require.Empty(t, b.ok("stats", "-o", "json", "--interval", "0", "--group", "nope"))
+}
+
+// A topic with which something is wrong does not keep the figures of the others.
+func TestStatsOfABadTopic(t *testing.T) { modes(t, testStatsOfABadTopic) }
+
+func testStatsOfABadTopic(t *testing.T, b *bed) {
+	for _, topic := range []string{"a", "bad", "c"} {
+		b.ok("topic", "create", topic)
+	}
+	require.NoError(t, b.rdb.Set(t.Context(), b.namespace+":{bad}:queue:default", "somebody else's", 0).Err())
+	for _, interval := range []string{"0", "100ms"} {
+		r := b.call(nil, "stats", "--interval", interval)
+		require.Equal(t, 1, r.code)
+		table := lines(r.out)
+		require.Len(t, table, 3, r.out)
+		require.Regexp(t, `^a +default +on `, table[1])
+		require.Regexp(t, `^c +default +on `, table[2])
+		require.Contains(t, b.oneLine(r.err), `read figures of topic "bad": `)
+		require.Contains(t, r.err, "redis key holds another type")
+		require.Contains(t, r.err, "("+b.where()+")")
+	}
+	require.Contains(t, b.fails(1, "stats", "bad"), "redis key holds another type")
+
+	p := b.start(nil, "stats", "--watch", "--interval", "100ms")
+	require.Contains(t, p.err.next(), `read figures of topic "bad": `)
+	p.out.until("c ")
+	p.out.until("c ")
+	require.NoError(t, b.rdb.Del(t.Context(), b.namespace+":{bad}:queue:default").Err())
+	require.Equal(t, "eventbus: figures can be read again", p.err.next())
+	p.out.until("bad ")
+	p.signal(os.Interrupt)
+	require.Equal(t, 0, p.wait())
 }

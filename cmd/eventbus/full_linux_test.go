@@ -11,8 +11,9 @@ import (
 
 // When the answer cannot be written, one line says so, and what was done all the
 // same.
-func TestAnswerNotWritten(t *testing.T) {
-	b := setup(t)
+func TestAnswerNotWritten(t *testing.T) { modes(t, testAnswerNotWritten) }
+
+func testAnswerNotWritten(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	const full = "write /dev/stdout: no space left on device$"
 	for _, c := range []struct {

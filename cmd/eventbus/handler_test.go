@@ -26,8 +26,9 @@ type handlerObject struct {
 	Consumers []string
 }
 
-func TestHandlerLife(t *testing.T) {
-	b := setup(t)
+func TestHandlerLife(t *testing.T) { modes(t, testHandlerLife) }
+
+func testHandlerLife(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	require.Contains(t, b.fails(1, "handler", "show", "orders", "mail"), "known are: none")
 	require.Contains(t, b.fails(1, "handler", "list", "nope"), "topic not found")
@@ -80,15 +81,16 @@ func TestHandlerLife(t *testing.T) {
 
 // A handler that nothing knows is refused, with those that are known, and nothing
 // is stored for it.
-func TestHandlerUnknown(t *testing.T) {
-	b := setup(t)
+func TestHandlerUnknown(t *testing.T) { modes(t, testHandlerUnknown) }
+
+func testHandlerUnknown(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.ok("handler", "disable", "orders", "mail", "--force")
 	for _, args := range [][]string{{"update", "--timeout", "3s"}, {"enable"}, {"disable"}, {"reset"}} {
 		args = append([]string{"handler", args[0], "orders", "mial"}, args[1:]...)
 		line := b.fails(1, args...)
 		require.Contains(t, line, `handler "mial" of topic "orders", group "default": handler not found; known are: mail; --force sets one`)
-		require.Contains(t, line, "("+b.url)
+		require.Contains(t, line, "("+b.where()+")")
 	}
 	require.NotContains(t, b.ok("handler", "list", "orders"), "mial")
 	require.Contains(t, b.fails(1, "handler", "disable", "orders", "mail", "--group", "nope"), "group not found")
@@ -97,8 +99,9 @@ func TestHandlerUnknown(t *testing.T) {
 	require.NotContains(t, b.ok("handler", "list", "orders"), "mail")
 }
 
-func TestConsumers(t *testing.T) {
-	b := setup(t)
+func TestConsumers(t *testing.T) { modes(t, testConsumers) }
+
+func testConsumers(t *testing.T, b *bed) {
 	require.Empty(t, b.ok("consumers", "-o", "json"))
 	b.ok("topic", "create", "orders")
 	b.run("orders", "mail", func(context.Context, *eventbus.Event) error { return nil })

@@ -67,15 +67,22 @@ const patience = 30 * time.Second
 type bed struct {
 	t         *testing.T
 	url       string
+	stop      func() // of the server
 	namespace string
 	rdb       *redis.Client
 	dir       string
 	env       []string
+	admin     string // the address of the admin service that commands go through; "" for none
 }
 
 func setup(t *testing.T) *bed {
 	t.Parallel()
-	b := &bed{t: t, url: server.url(), namespace: scratch.Name("test"), dir: t.TempDir()}
+	return setupOn(t, server)
+}
+
+// setupOn is a bed on a server.
+func setupOn(t *testing.T, s *redisServer) *bed {
+	b := &bed{t: t, url: s.url(), stop: s.stop, namespace: scratch.Name("test"), dir: t.TempDir()}
 	opts, err := redis.ParseURL(b.url)
 	require.NoError(t, err)
 	b.rdb = redis.NewClient(opts)

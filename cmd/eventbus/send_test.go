@@ -14,8 +14,9 @@ import (
 )
 
 // The payload that arrives is the bytes that were given, wherever from.
-func TestSendKeepsBytes(t *testing.T) {
-	b := setup(t)
+func TestSendKeepsBytes(t *testing.T) { modes(t, testSendKeepsBytes) }
+
+func testSendKeepsBytes(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	events := b.collect("orders")
 	sent := func(id string) *eventbus.Event {
@@ -52,8 +53,9 @@ func TestSendKeepsBytes(t *testing.T) {
 	require.Equal(t, id["id"], within(b, events, "the event").ID)
 }
 
-func TestSendFailures(t *testing.T) {
-	b := setup(t)
+func TestSendFailures(t *testing.T) { modes(t, testSendFailures) }
+
+func testSendFailures(t *testing.T, b *bed) {
 	require.Contains(t, b.fails(1, "send", "nope", "--data", "1"), "topic not found")
 	b.ok("topic", "create", "orders")
 	require.Contains(t, b.fails(1, "send", "orders", "--file", "none"), "open none: no such file or directory")
@@ -65,8 +67,9 @@ func TestSendFailures(t *testing.T) {
 	require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0"), `"waiting":0`)
 }
 
-func TestSendLines(t *testing.T) {
-	b := setup(t)
+func TestSendLines(t *testing.T) { modes(t, testSendLines) }
+
+func testSendLines(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	events := b.collect("orders")
 	text := "{\"a\": 1}\n\nplain\r\n \xff \n\"" + strings.Repeat("x", 1<<20-2) + "\"\nlast"
@@ -88,8 +91,9 @@ func TestSendLines(t *testing.T) {
 }
 
 // Many lines go in their order, and the ids that are printed are theirs.
-func TestSendManyLines(t *testing.T) {
-	b := setup(t)
+func TestSendManyLines(t *testing.T) { modes(t, testSendManyLines) }
+
+func testSendManyLines(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	const n = 3456
 	var text bytes.Buffer
@@ -110,8 +114,9 @@ func TestSendManyLines(t *testing.T) {
 }
 
 // A line over the limit is told by its number, and what stands before it is sent.
-func TestSendLineTooLong(t *testing.T) {
-	b := setup(t)
+func TestSendLineTooLong(t *testing.T) { modes(t, testSendLineTooLong) }
+
+func testSendLineTooLong(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	for _, long := range []string{"12345", strings.Repeat("x", 300_000), "12345\r", "12345\n"} {
 		r := b.call(strings.NewReader("1\n1234\r\n"+long), "send", "orders", "--lines", "--max-payload", "4")
@@ -128,8 +133,9 @@ func TestSendLineTooLong(t *testing.T) {
 }
 
 // When a batch is refused, the line says how many were sent before.
-func TestSendLinesStopsAtRefusal(t *testing.T) {
-	b := setup(t)
+func TestSendLinesStopsAtRefusal(t *testing.T) { modes(t, testSendLinesStopsAtRefusal) }
+
+func testSendLinesStopsAtRefusal(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders", "--max-waiting", "1200")
 	r := b.call(strings.NewReader(strings.Repeat("1\n", 5000)), "send", "orders", "--lines")
 	require.Equal(t, 1, r.code)
@@ -142,8 +148,9 @@ func TestSendLinesStopsAtRefusal(t *testing.T) {
 }
 
 // A line that comes alone is sent at once, and Ctrl-C ends the wait for more.
-func TestSendLinesFromSlowSource(t *testing.T) {
-	b := setup(t)
+func TestSendLinesFromSlowSource(t *testing.T) { modes(t, testSendLinesFromSlowSource) }
+
+func testSendLinesFromSlowSource(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	events := b.collect("orders")
 	in, source := io.Pipe()
@@ -162,8 +169,9 @@ func TestSendLinesFromSlowSource(t *testing.T) {
 }
 
 // What a raw topic would drop is refused before anything is sent.
-func TestSendRaw(t *testing.T) {
-	b := setup(t)
+func TestSendRaw(t *testing.T) { modes(t, testSendRaw) }
+
+func testSendRaw(t *testing.T, b *bed) {
 	b.ok("topic", "create", "plain", "--wire", "raw")
 	for _, dropped := range [][]string{{"--id", "x"}, {"--header", "a=1"}, {"--content-type", "text/plain"}} {
 		line := b.fails(2, append([]string{"send", "plain", "--data", "1"}, dropped...)...)

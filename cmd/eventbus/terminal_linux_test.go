@@ -80,8 +80,9 @@ func (b *bed) startOn(t *terminal, args ...string) (wait func() int) {
 }
 
 // On a terminal, discard --all asks, and takes nothing but yes for a yes.
-func TestDiscardAsks(t *testing.T) {
-	b := setup(t)
+func TestDiscardAsks(t *testing.T) { modes(t, testDiscardAsks) }
+
+func testDiscardAsks(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.fail("orders", "mail", numbers(0, 3)...)
 	for _, c := range []struct {
@@ -107,8 +108,9 @@ func TestDiscardAsks(t *testing.T) {
 }
 
 // It speaks of one as of one, and does not ask where there is none.
-func TestDiscardAsksOfOneAndOfNone(t *testing.T) {
-	b := setup(t)
+func TestDiscardAsksOfOneAndOfNone(t *testing.T) { modes(t, testDiscardAsksOfOneAndOfNone) }
+
+func testDiscardAsksOfOneAndOfNone(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.fail("orders", "mail", "1")
 	term := b.terminal()
@@ -127,8 +129,9 @@ func TestDiscardAsksOfOneAndOfNone(t *testing.T) {
 }
 
 // So do the deletion of a topic and the removal of a group.
-func TestDeletionAsks(t *testing.T) {
-	b := setup(t)
+func TestDeletionAsks(t *testing.T) { modes(t, testDeletionAsks) }
+
+func testDeletionAsks(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.ok("topic", "update", "orders", "--add-group", "mail")
 	b.ok("send", "orders", "--data", "1")
@@ -151,8 +154,9 @@ func TestDeletionAsks(t *testing.T) {
 }
 
 // Ctrl-C at the question discards nothing.
-func TestDiscardInterrupted(t *testing.T) {
-	b := setup(t)
+func TestDiscardInterrupted(t *testing.T) { modes(t, testDiscardInterrupted) }
+
+func testDiscardInterrupted(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.fail("orders", "mail", "1")
 	term := b.terminal()
@@ -169,8 +173,9 @@ func TestDiscardInterrupted(t *testing.T) {
 
 // On a terminal long work tells how far it has come, a payload is escaped even
 // where its bytes were asked for, and a typed line is sent.
-func TestOnATerminal(t *testing.T) {
-	b := setup(t)
+func TestOnATerminal(t *testing.T) { modes(t, testOnATerminal) }
+
+func testOnATerminal(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.fail("orders", "mail", hostile)
 	f := objects[failureObject](b, b.ok("failures", "list", "orders", "-o", "json"))[0]

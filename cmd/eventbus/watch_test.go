@@ -12,8 +12,9 @@ import (
 
 // Watching shows figures again and again with their rates; Ctrl-C is its proper
 // end.
-func TestStatsWatch(t *testing.T) {
-	b := setup(t)
+func TestStatsWatch(t *testing.T) { modes(t, testStatsWatch) }
+
+func testStatsWatch(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	p := b.start(nil, "stats", "orders", "--watch", "--interval", "100ms", "-o", "json")
 	p.out.next()
@@ -34,8 +35,9 @@ func TestStatsWatch(t *testing.T) {
 }
 
 // In a pipe the head stands once, and what follows stands under it.
-func TestStatsWatchInAPipe(t *testing.T) {
-	b := setup(t)
+func TestStatsWatchInAPipe(t *testing.T) { modes(t, testStatsWatchInAPipe) }
+
+func testStatsWatchInAPipe(t *testing.T, b *bed) {
 	b.ok("topic", "create", "orders")
 	b.ok("topic", "create", "a.topic.of.a.long.name")
 	p := b.start(nil, "stats", "--watch", "--interval", "100ms")

@@ -31,6 +31,9 @@ in a namespace of its own, which is removed too.
 Senders and handlers run in this process, and so does the server with --redis
 embedded, which is for trying out and becomes slow as the backlog grows.`,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.refuseAdmin("measures Redis itself"); err != nil {
+				return err
+			}
 			for _, f := range []struct {
 				name               string
 				value, least, most int

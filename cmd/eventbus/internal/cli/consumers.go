@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
@@ -82,7 +84,7 @@ names, and what each runs. Those whose lease has run out are dead, or cannot rea
 Redis; --all lists them too, until others have moved back what they held.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(func(s *session) error {
-				found, err := s.bus.Consumers(c.Context())
+				found, err := s.consumers(c.Context())
 				if err != nil {
 					return err
 				}
@@ -99,4 +101,14 @@ Redis; --all lists them too, until others have moved back what they held.`,
 	}
 	c.Flags().BoolVar(&all, "all", false, "also those whose lease has run out")
 	return c
+}
+
+// consumers returns all processes that run handlers.
+func (s *session) consumers(ctx context.Context) (all []eventbus.Consumer, err error) {
+	err = each(func(page admin.Page) (string, error) {
+		p, err := s.api.ListConsumers(ctx, page)
+		all = append(all, p.Consumers...)
+		return p.Next, err
+	})
+	return all, err
 }

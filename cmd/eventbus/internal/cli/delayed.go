@@ -33,8 +33,10 @@ how long that is from now by Redis's clock, and size in bytes. The id is shown w
 what is kept tells it: not on a raw topic, and not of bare payloads.
 
 When there are more than --limit, a line on stderr tells the cursor under which
-the list goes on. Another one tells how many could not be read and were set aside
-when their time came, in which list, and the first of them in hex.`,
+the list goes on. Another one tells why events are overdue, where that can be told:
+the topic is switched off, or no live process handles it in the group. Another one
+tells how many could not be read and were set aside when their time came, in which
+list, and the first of them in hex.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if q.limit < 1 {
 				return wrongUsage("--limit is %d; a number above zero is right, or --all for no limit", q.limit)
@@ -59,24 +61,26 @@ type delayedListing struct {
 }
 
 func (a *app) listDelayed(ctx context.Context, s *session, topic string, q *delayedListing) error {
-	figures, err := s.bus.GroupStats(ctx, topic)
-	if err != nil {
-		return err
-	}
-	ahead := time.Until(figures.ReadAt) // of this machine's clock is Redis's
+	var clock time.Duration // how far Redis's is ahead of this machine's
+	var overdue bool
 	rest, next := q.limit, q.cursor
 	for head := true; head || next != "" && (q.all || rest > 0); head = false {
 		n := maxPage
 		if !q.all {
 			n = min(rest, maxPage)
 		}
-		page, err := s.bus.Delayed().List(ctx, topic, eventbus.DelayedQuery{Limit: n, Cursor: next})
+		page, err := s.api.ListDelayed(ctx, topic, s.group, eventbus.DelayedQuery{Limit: n, Cursor: next})
 		if err != nil {
 			return err
 		}
+		if head { // after the page, whose error says what was asked for
+			clock = s.clock(ctx, topic)
+		}
 		views := make([]delayedView, len(page.Events))
 		for i, e := range page.Events {
-			views[i] = viewDelayed(topic, s.group, e, time.Now().Add(ahead))
+			now := time.Now().Add(clock)
+			views[i] = viewDelayed(topic, s.group, e, now)
+			overdue = overdue || now.Sub(e.DueAt) > overdueAfter
 		}
 		if err := a.out.FlushAfter(show.List(a.out, head, delayedColumns, views)); err != nil {
 			return err
@@ -86,10 +90,46 @@ func (a *app) listDelayed(ctx context.Context, s *session, topic string, q *dela
 	if next != "" {
 		fmt.Fprintf(a.env.Stderr, "there may be more: --cursor %s\n", next)
 	}
-	if figures.Unreadable > 0 {
-		return a.tellUnreadable(ctx, s, topic)
+	if overdue {
+		a.tellOverdue(ctx, s, topic)
 	}
-	return nil
+	return a.tellUnreadable(ctx, s, topic)
+}
+
+// clock returns how far Redis's clock is ahead of this machine's; 0 where it cannot
+// be told.
+func (s *session) clock(ctx context.Context, topic string) time.Duration {
+	figures, err := s.api.Stats(ctx, topic)
+	if err != nil || len(figures) == 0 {
+		return 0
+	}
+	return time.Until(figures[len(figures)-1].ReadAt)
+}
+
+// overdueAfter is how late an event is handed out at most where all is well.
+const overdueAfter = 3 * time.Second
+
+// tellOverdue says why events that are due are not handed out, where that can be
+// told: it is no part of the answer, and goes without where it cannot be read.
+func (a *app) tellOverdue(ctx context.Context, s *session, topic string) {
+	t, err := s.api.GetTopic(ctx, topic)
+	if err != nil {
+		return
+	}
+	if t.Disabled {
+		a.tell("events are overdue: topic %s is switched off; eventbus topic enable switches it on", topic)
+		return
+	}
+	live, err := s.consumers(ctx)
+	if err != nil {
+		return
+	}
+	for _, c := range live {
+		if c.Group == s.group && !c.Expired && len(c.Handlers[topic]) > 0 {
+			return
+		}
+	}
+	a.tell("events are overdue: no live process handles topic %s in group %s; eventbus consumers lists those that run", topic, s.group)
 }
 
 // How much of what cannot be read is shown.
@@ -100,14 +140,17 @@ const (
 
 // tellUnreadable tells of delayed events that were set aside.
 func (a *app) tellUnreadable(ctx context.Context, s *session, topic string) error {
-	u, err := s.bus.Delayed().Unreadable(ctx, topic, shownUnreadable)
+	u, err := s.api.ListUnreadable(ctx, topic, s.group, shownUnreadable)
 	if err != nil || u.Total == 0 {
 		return err
 	}
 	members := make([]string, len(u.Members))
 	for i, m := range u.Members {
 		members[i] = hex.EncodeToString(m[:min(len(m), shownUnreadableBytes)])
-		if len(m) > shownUnreadableBytes {
+		switch {
+		case len(m) == 0:
+			members[i] = "(empty)"
+		case len(m) > shownUnreadableBytes:
 			members[i] += fmt.Sprintf("… (%d bytes)", len(m))
 		}
 	}

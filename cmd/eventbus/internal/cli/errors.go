@@ -5,13 +5,16 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"slices"
 	"strings"
 
+	"github.com/apache/thrift/lib/go/thrift"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/serve"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/settings"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
@@ -47,7 +50,16 @@ func exitCode(err error) int {
 // of each, but what would be right for some in a row once, behind the last.
 func (a *app) explain(ctx context.Context, err error) string {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return "interrupted: " + a.reword(err)
+		var text []string
+		for _, one := range joined(err) {
+			if one != context.Canceled { // it says no more than that
+				text = append(text, a.reword(one))
+			}
+		}
+		if len(text) == 0 {
+			return "interrupted"
+		}
+		return "interrupted: " + strings.Join(text, "; ")
 	}
 	var text, right []string
 	for _, one := range joined(err) {
@@ -83,12 +95,15 @@ func joined(err error) []error {
 // remedy is what stands behind an error: where it was met, and what would be right.
 func (a *app) remedy(ctx context.Context, err error) (text string) {
 	connecting := ofConnection(err)
-	if a.where != "" && (connecting || ofServer(err)) {
+	if a.where != "" && (connecting || ofServer(err)) && !strings.Contains(err.Error(), a.where) {
 		text = " (" + a.where + ")"
 	}
 	right := ""
-	if connecting && !dialling(err) && !answered(err) {
+	if connecting && !a.remote && !dialling(err) && !answered(err) {
 		right = a.target.Mismatch(ctx)
+	}
+	if right == "" && a.remote {
+		right = remoteHint(err)
 	}
 	if right == "" {
 		right = hint(err)
@@ -99,20 +114,34 @@ func (a *app) remedy(ctx context.Context, err error) (text string) {
 	return text
 }
 
-// partOf says of an error of the bus what the user has asked for, in place of the
-// step on the way to it that has failed: what the bus says of that is in front of
-// each of its errors, and of what these wrap it is not.
-func partOf(what string, err error) error {
-	if cause := errors.Unwrap(err); cause != nil {
-		err = cause
-	}
-	return fmt.Errorf("%s: %w", what, err)
+// instead says of an error of the bus what the user has asked for, in place of the
+// step on the way to it that has failed: of that its text says step first.
+func instead(what, step string, err error) error {
+	text, _ := strings.CutPrefix(err.Error(), step+": ")
+	return &steppedError{what + ": " + text, err}
+}
+
+type steppedError struct {
+	text string
+	err  error
+}
+
+func (e *steppedError) Error() string { return e.text }
+func (e *steppedError) Unwrap() error { return e.err }
+
+// The steps that stand in for what was asked for.
+func reading(topic string) string { return fmt.Sprintf("read topic %q", topic) }
+
+func readingFigures(topic string) string { return fmt.Sprintf("read figures of topic %q", topic) }
+
+func counting(topic, group string) string {
+	return fmt.Sprintf("count failures of topic %q, group %q", topic, group)
 }
 
 // ofServer tells that it matters which server and namespace were asked.
 func ofServer(err error) bool {
 	return isAny(err, eventbus.ErrTopicNotFound, eventbus.ErrTopicExists, eventbus.ErrGroupNotFound, eventbus.ErrHandlerNotFound,
-		eventbus.ErrLayoutMismatch, eventbus.ErrRedisTooOld, eventbus.ErrWrongType)
+		eventbus.ErrLayoutMismatch, eventbus.ErrRedisTooOld, eventbus.ErrWrongType, admin.ErrUnauthenticated)
 }
 
 // ofConnection tells that a server could not be reached, refuses to serve, or
@@ -125,16 +154,17 @@ func ofConnection(err error) bool {
 	var path *fs.PathError
 	var answer *show.WriteError
 	var listen *net.OpError
+	var job *jobError
 	switch {
 	case errors.Is(err, eventbus.ErrUnavailable):
 		return true
-	case errors.As(err, &reply), errors.As(err, &usage), errors.As(err, &file), errors.As(err, &path), errors.As(err, &answer):
+	case errors.As(err, &reply), errors.As(err, &usage), errors.As(err, &file), errors.As(err, &path), errors.As(err, &answer), errors.As(err, &job):
 		return false
 	case errors.As(err, &listen) && listen.Op == "listen": // the HTTP side
 		return false
 	}
-	return !ofServer(err) && !isAny(err, errDeclined, serve.ErrAbandoned, context.Canceled,
-		eventbus.ErrInvalidArgument, eventbus.ErrPayloadTooLarge, eventbus.ErrTopicDisabled, eventbus.ErrTopicFull, eventbus.ErrTopicDeleting, eventbus.ErrGroupExists,
+	return !ofServer(err) && !isAny(err, errDeclined, errForeign, serve.ErrAbandoned, context.Canceled,
+		admin.ErrJobNotFound, admin.ErrTooManyJobs, eventbus.ErrInvalidArgument, eventbus.ErrPayloadTooLarge, eventbus.ErrTopicDisabled, eventbus.ErrTopicFull, eventbus.ErrTopicDeleting, eventbus.ErrGroupExists,
 		eventbus.ErrNoGroup, eventbus.ErrConflict, eventbus.ErrHandlerExists, eventbus.ErrNoHandler, eventbus.ErrFailureNotFound, eventbus.ErrNotDelayed,
 		eventbus.ErrClosed, eventbus.ErrRunning)
 }
@@ -173,6 +203,32 @@ var hints = []struct {
 	{eventbus.ErrNotDelayed, "eventbus delayed list shows those that wait"},
 	{eventbus.ErrPayloadTooLarge, "--max-payload raises the limit"},
 	{eventbus.ErrUnavailable, "--redis or EVENTBUS_REDIS says where Redis is"},
+}
+
+// remoteHint is hint for what is reached through an admin service.
+func remoteHint(err error) string {
+	var stranger x509.UnknownAuthorityError
+	var argument *eventbus.ArgumentError
+	switch {
+	case errors.As(err, &stranger):
+		return "--admin-ca names the authority that signed it"
+	case errors.Is(err, admin.ErrUnauthenticated):
+		return "EVENTBUS_ADMIN_TOKEN or --admin-token-file gives the token of the service's settings"
+	case errors.Is(err, eventbus.ErrPayloadTooLarge) && errors.As(err, &argument):
+		return "the limit is the server's"
+	case errors.Is(err, eventbus.ErrUnavailable) && ofTransport(err):
+		return "--admin or EVENTBUS_ADMIN says where the admin service is; eventbus serve runs one"
+	case errors.Is(err, eventbus.ErrUnavailable):
+		return "the server does not reach its Redis; its log says more"
+	}
+	return ""
+}
+
+// ofTransport tells that the way to a server has failed, and no server has said so.
+func ofTransport(err error) bool {
+	var network net.Error
+	var transport thrift.TTransportException
+	return errors.As(err, &network) || errors.As(err, &transport) || isAny(err, io.EOF, io.ErrUnexpectedEOF)
 }
 
 func hint(err error) string {

@@ -48,7 +48,7 @@ was none; the first failure that -o json tells is the first since then too.`,
 			}
 			return a.with(func(s *session) error {
 				q.fetch = func(query eventbus.FailureQuery) (eventbus.FailurePage, error) {
-					return s.bus.Failures().List(c.Context(), args[0], query)
+					return s.api.ListFailures(c.Context(), args[0], s.group, query)
 				}
 				head, empty := true, true
 				next, err := q.pages(func(page []eventbus.Failure) error {
@@ -90,7 +90,7 @@ func (a *app) failuresShow() *cobra.Command {
 those since the last replay, or of all where there was none.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(func(s *session) error {
-				f, err := s.bus.Failures().Get(c.Context(), args[0], args[1])
+				f, err := s.api.GetFailure(c.Context(), args[0], s.group, args[1])
 				if err != nil {
 					return err
 				}

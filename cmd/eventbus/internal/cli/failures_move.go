@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -69,8 +69,7 @@ first failure is told, since the last replay.`,
 				return err
 			}
 			return a.with(func(s *session) error {
-				n, err := a.move(c.Context(), s, args[0], filter, "replayed", s.bus.Failures().Replay,
-					func(t eventbus.Stats) int64 { return t.Replayed })
+				n, err := a.move(c.Context(), s, args[0], filter, admin.JobReplay)
 				if err == nil && n == 0 {
 					err = a.none(c, s, args[0], f.handler, f.state).tell(c.Context())
 				}
@@ -106,8 +105,7 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 						return err
 					}
 				}
-				n, err := a.move(c.Context(), s, args[0], filter, "discarded", s.bus.Failures().Discard,
-					func(t eventbus.Stats) int64 { return t.Discarded })
+				n, err := a.move(c.Context(), s, args[0], filter, admin.JobDiscard)
 				if err == nil && n == 0 {
 					err = a.none(c, s, args[0], f.handler, f.state).tell(c.Context())
 				}
@@ -125,9 +123,9 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 
 // consentToDiscard asks before all failures go, unless there is none.
 func (a *app) consentToDiscard(ctx context.Context, s *session, topic string, state eventbus.FailureState) error {
-	count, err := s.bus.Failures().Count(ctx, topic)
+	count, err := s.api.CountFailures(ctx, topic, s.group)
 	if err != nil {
-		return partOf(fmt.Sprintf("discard failures of topic %q, group %q", topic, s.group), err)
+		return instead(moving(admin.JobDiscard, topic, s.group), counting(topic, s.group), err)
 	}
 	n := count.Dead
 	if state == eventbus.Retrying {
@@ -141,29 +139,4 @@ func (a *app) consentToDiscard(ctx context.Context, s *session, topic string, st
 		which = "the only failure"
 	}
 	return a.consent(ctx, fmt.Sprintf("this discards %s in state %s of topic %s, group %s, for good", which, state, topic, s.group))
-}
-
-// move replays or discards, and tells on a terminal how far it has come.
-func (a *app) move(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, verb string,
-	do func(ctx context.Context, topic string, filter eventbus.FailureFilter) (int64, error), total func(eventbus.Stats) int64,
-) (int64, error) {
-	p := a.progress()
-	if p != nil {
-		// Where there are no figures, the work itself says what is wrong.
-		if before, err := s.bus.GroupStats(ctx, topic); err == nil {
-			p.every(ctx, func(ctx context.Context) string {
-				now, err := s.bus.GroupStats(ctx, topic)
-				if err != nil {
-					return ""
-				}
-				return fmt.Sprintf("%s %d", verb, total(now)-total(before))
-			})
-		}
-	}
-	n, err := do(ctx, topic, filter)
-	p.end()
-	if missing := int64(len(filter.IDs)) - n; err == nil && missing > 0 {
-		err = fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
-	}
-	return n, err
 }

@@ -50,7 +50,7 @@ func (n *none) tell(ctx context.Context) error {
 		n.tellOfOther(" of handler "+n.handler, int64(count))
 		return nil
 	}
-	registered, err := n.s.bus.Handlers().List(ctx, n.topic)
+	registered, err := n.s.handlers(ctx, n.topic)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (n *none) tellOfAll(ctx context.Context) error {
 	if n.chosen {
 		return nil
 	}
-	count, err := n.s.bus.Failures().Count(ctx, n.topic)
+	count, err := n.s.api.CountFailures(ctx, n.topic, n.s.group)
 	if err == nil && count.Dead == 0 && count.Retrying > 0 {
 		n.tellOfOther("", count.Retrying)
 	}
@@ -122,7 +122,7 @@ func (n *none) tally(ctx context.Context, state eventbus.FailureState) (owners m
 	owners = map[string]int{}
 	cursor := ""
 	for range tallied / maxPage {
-		page, err := n.s.bus.Failures().List(ctx, n.topic, eventbus.FailureQuery{State: state, Limit: maxPage, Cursor: cursor})
+		page, err := n.s.api.ListFailures(ctx, n.topic, n.s.group, eventbus.FailureQuery{State: state, Limit: maxPage, Cursor: cursor})
 		if err != nil {
 			return nil, false, err
 		}

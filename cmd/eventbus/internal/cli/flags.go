@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+
 	"github.com/spf13/pflag"
 
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/redisurl"
@@ -23,6 +25,8 @@ type flags struct {
 	set *pflag.FlagSet
 
 	redis, namespace, group, config, output string
+
+	admin adminFlags
 }
 
 func (f *flags) register(set *pflag.FlagSet) {
@@ -35,6 +39,7 @@ redis-sentinel://HOST1,HOST2/DB?master=NAME, or embedded`)
 	set.StringVar(&f.namespace, "namespace", "", "first part of all keys ("+envNamespace+"; default "+eventbus.DefaultNamespace+")")
 	set.StringVar(&f.group, "group", "", "group of consumers ("+envGroup+"; default "+eventbus.DefaultGroup+")")
 	set.StringVar(&f.config, "config", "", "settings file, YAML ("+envConfig+")")
+	f.admin.register(set)
 	set.StringVarP(&f.output, "output", "o", "table", "table, or json: one object a line")
 }
 
@@ -45,35 +50,40 @@ type chosen struct {
 	file   *settings.File  // never nil
 }
 
-// choose reads them in their order: flag, environment, file, default.
+// choose reads them in their order, flag, environment, file, default, for a command
+// that works on Redis itself.
 func (a *app) choose() (chosen, error) {
-	var c chosen
-	var err error
+	c, err := a.chooseNames()
+	if err != nil {
+		return c, err
+	}
+	return c, a.chooseRedis(&c)
+}
+
+func (a *app) chooseNames() (c chosen, err error) {
 	if c.file, err = a.file(); err != nil {
 		return c, err
 	}
 	if c.config.Namespace, a.origin.namespace, err = a.pick("namespace", a.flags.namespace, envNamespace, c.file.Namespace); err != nil {
 		return c, err
 	}
-	if c.config.Group, a.origin.group, err = a.pick("group", a.flags.group, envGroup, c.file.Group); err != nil {
-		return c, err
-	}
+	c.config.Group, a.origin.group, err = a.pick("group", a.flags.group, envGroup, c.file.Group)
+	return c, err
+}
+
+func (a *app) chooseRedis(c *chosen) error {
 	address, origin, err := a.pick("redis", a.flags.redis, envRedis, c.file.Redis)
 	if err != nil {
-		return c, err
+		return err
 	}
 	if address == "" {
 		address, origin = defaultRedis, ""
 	}
 	if c.target, err = redisurl.Parse(address); err != nil {
-		return c, wrongUsage("%s: %w", origin, err) // the file's was checked when it was read
+		return wrongUsage("%s: %w", origin, err) // the file's was checked when it was read
 	}
-	namespace := c.config.Namespace
-	if namespace == "" {
-		namespace = eventbus.DefaultNamespace
-	}
-	a.target, a.where = c.target, c.target.String()+", namespace "+namespace
-	return c, nil
+	a.target, a.where = c.target, c.target.String()+", namespace "+cmp.Or(c.config.Namespace, eventbus.DefaultNamespace)
+	return nil
 }
 
 func (a *app) file() (*settings.File, error) {

@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
@@ -22,9 +24,9 @@ name may be mistyped. --force sets it all the same, before its first start.`,
 	}
 	a.group(c,
 		a.handlerList(), a.handlerShow(), a.handlerUpdate(),
-		a.handlerSwitch("enable", "Switch a handler on", "enabled", (*eventbus.Handlers).Enable),
-		a.handlerSwitch("disable", "Switch a handler off: its share of each event waits", "disabled", (*eventbus.Handlers).Disable),
-		a.handlerSwitch("reset", "Remove all that was set at run time", "reset", (*eventbus.Handlers).Reset),
+		a.handlerSwitch("enable", "Switch a handler on", "enabled", admin.API.EnableHandler),
+		a.handlerSwitch("disable", "Switch a handler off: its share of each event waits", "disabled", admin.API.DisableHandler),
+		a.handlerSwitch("reset", "Remove all that was set at run time", "reset", admin.API.ResetHandler),
 	)
 	return c
 }
@@ -34,7 +36,7 @@ func (a *app) handlerList() *cobra.Command {
 		Use: "list TOPIC", Args: args("TOPIC"), Short: "List a topic's handlers: those that run somewhere, and those that were changed",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(func(s *session) error {
-				all, err := s.bus.Handlers().List(c.Context(), args[0])
+				all, err := s.handlers(c.Context(), args[0])
 				if err != nil {
 					return err
 				}
@@ -48,12 +50,22 @@ func (a *app) handlerList() *cobra.Command {
 	}
 }
 
+// handlers returns all handlers of a topic in the group.
+func (s *session) handlers(ctx context.Context, topic string) (all []eventbus.HandlerInfo, err error) {
+	err = each(func(page admin.Page) (string, error) {
+		p, err := s.api.ListHandlers(ctx, topic, s.group, page)
+		all = append(all, p.Handlers...)
+		return p.Next, err
+	})
+	return all, err
+}
+
 func (a *app) handlerShow() *cobra.Command {
 	return &cobra.Command{
 		Use: "show TOPIC HANDLER", Args: args("TOPIC", "HANDLER"), Short: "Show a handler's settings and the processes that run it",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(func(s *session) error {
-				h, err := s.bus.Handlers().Get(c.Context(), args[0], args[1])
+				h, err := s.api.GetHandler(c.Context(), args[0], s.group, args[1])
 				if err != nil {
 					return err
 				}
@@ -109,7 +121,7 @@ func (a *app) handlerUpdate() *cobra.Command {
 				if err := checkHandler(c.Context(), s, args[0], args[1], force); err != nil {
 					return err
 				}
-				revision, err := s.bus.Handlers().Update(c.Context(), args[0], args[1], u)
+				revision, err := s.api.UpdateHandler(c.Context(), args[0], s.group, args[1], u)
 				if err != nil {
 					return err
 				}

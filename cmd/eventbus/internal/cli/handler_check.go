@@ -20,14 +20,14 @@ func checkHandler(ctx context.Context, s *session, topic, handler string, force 
 	if force {
 		return nil
 	}
-	t, err := s.bus.Topics().Get(ctx, topic)
+	t, err := s.api.GetTopic(ctx, topic)
 	if err != nil {
 		return err
 	}
 	if err := member(t, s.group); err != nil {
 		return err
 	}
-	_, err = s.bus.Handlers().Get(ctx, topic, handler)
+	_, err = s.api.GetHandler(ctx, topic, s.group, handler)
 	if errors.Is(err, eventbus.ErrHandlerNotFound) {
 		return fmt.Errorf("%w; --force sets one that no process runs yet", err)
 	}

@@ -25,6 +25,7 @@ type sending struct {
 	maxPayload                  int
 
 	topic    string
+	past     bool             // the time was past when it was given
 	implicit bool             // stdin is read though nothing said so
 	message  eventbus.Message // what all events of the call have
 }
@@ -33,6 +34,9 @@ type sending struct {
 type sent struct {
 	Topic string `json:"topic"`
 	ID    string `json:"id"`
+	// Due is when it is handed out, left out where that is at once. A delay counts
+	// here from the answer, by this machine's clock.
+	Due *time.Time `json:"due,omitempty"`
 }
 
 func (a *app) send() *cobra.Command {
@@ -52,7 +56,9 @@ to 500, and as they come: a slow source is not waited for.
 
 With --delay or --at events are handed out later, by Redis's clock and not early,
 up to ten years ahead. A delay counts from the moment in which Redis takes the
-event; 0 or less, and a time in the past, is at once.`,
+event; 0 or less, and a time in the past, is at once, and of that a line on stderr
+tells. With -o json each of them has its time as "due", for a delay as this
+machine's clock has it.`,
 		Example: `  eventbus send orders --data '{"id":1}'
   eventbus send orders --lines --file orders.ndjson
   eventbus send orders --data '{"id":1}' --delay 90s
@@ -120,6 +126,7 @@ func (s *sending) check(c *cobra.Command, args []string) error {
 	case s.maxPayload < 1 || s.maxPayload > eventbus.MaxPayloadLimit:
 		return wrongUsage("--max-payload is %d; from 1 to %d is right", s.maxPayload, eventbus.MaxPayloadLimit)
 	}
+	s.past = !s.at.IsZero() && !s.at.After(time.Now())
 	s.message.ID, s.message.Delay, s.message.DueAt = s.id, s.delay, s.at
 	for _, h := range s.headers {
 		name, value, ok := strings.Cut(h, "=")
@@ -134,7 +141,38 @@ func (s *sending) check(c *cobra.Command, args []string) error {
 		}
 		s.message.Headers[name] = value
 	}
-	return nil
+	return s.checkAt()
+}
+
+// checkAt names the latest time that is right, where --at is beyond it. It leaves to
+// Redis's clock what lies near.
+func (s *sending) checkAt() error {
+	now := time.Now()
+	if s.at.Sub(now) <= eventbus.MaxDelay+24*time.Hour {
+		return nil
+	}
+	return &eventbus.ArgumentError{
+		Field: "DueAt", Value: s.at.Format(time.RFC3339),
+		Reason: "it is more than ten years from now; the latest that is right is " + show.Time(now.Add(eventbus.MaxDelay)),
+	}
+}
+
+// tellPast tells of a time that was past already when the events were sent.
+func (a *app) tellPast(s *sending) {
+	if s.past {
+		a.tell("--at %s is in the past: handed out at once", s.at.Format(time.RFC3339))
+	}
+}
+
+// due is when events that are sent now are handed out; nil for at once.
+func (s *sending) due() *time.Time {
+	switch {
+	case s.delay > 0:
+		return show.Moment(time.Now().Add(s.delay))
+	case s.at.IsZero() || s.past:
+		return nil
+	}
+	return show.Moment(s.at)
 }
 
 // source opens what the payload is read from.
@@ -181,17 +219,22 @@ func (a *app) sendOne(ctx context.Context, bus *session, s *sending, in io.Reade
 	}
 	m := s.message
 	m.Value = eventbus.Raw{Payload: payload, ContentType: s.contentType}
-	ids, err := bus.bus.SendBatch(ctx, s.topic, []eventbus.Message{m})
+	ids, err := bus.api.SendBatch(ctx, s.topic, []eventbus.Message{m})
 	if err != nil {
 		return err
 	}
-	return doneBut(fmt.Sprintf("the event was sent, with id %s", ids[0]), a.answer(s.topic, ids))
+	err = doneBut(fmt.Sprintf("the event was sent, with id %s", ids[0]), a.answer(s, ids))
+	if err == nil {
+		a.tellPast(s)
+	}
+	return err
 }
 
 // answer prints ids: one a line.
-func (a *app) answer(topic string, ids []string) error {
+func (a *app) answer(s *sending, ids []string) error {
+	due := s.due()
 	for _, id := range ids {
-		if err := a.out.Say(sent{Topic: topic, ID: id}, "%s", id); err != nil {
+		if err := a.out.Say(sent{Topic: s.topic, ID: id, Due: due}, "%s", id); err != nil {
 			return err
 		}
 	}

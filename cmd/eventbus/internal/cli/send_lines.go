@@ -54,6 +54,9 @@ func (a *app) sendLines(ctx context.Context, bus *session, s *sending, in io.Rea
 		err = reading // batches is closed after lines
 	}
 	if err == nil {
+		if count.Load() > 0 {
+			a.tellPast(s)
+		}
 		return nil
 	}
 	switch n := count.Load(); n {
@@ -85,12 +88,12 @@ func (a *app) sendBatches(ctx context.Context, bus *session, s *sending, batches
 			m.Value = eventbus.Raw{Payload: line, ContentType: s.contentType}
 			messages = append(messages, m)
 		}
-		ids, err := bus.bus.SendBatch(ctx, s.topic, messages)
+		ids, err := bus.api.SendBatch(ctx, s.topic, messages)
 		if err != nil {
-			return partOf(fmt.Sprintf("topic %q", s.topic), err)
+			return instead(fmt.Sprintf("topic %q", s.topic), fmt.Sprintf("send to topic %q", s.topic), err)
 		}
 		count.Add(int64(len(ids)))
-		if err := a.answer(s.topic, ids); err != nil {
+		if err := a.answer(s, ids); err != nil {
 			return err
 		}
 	}

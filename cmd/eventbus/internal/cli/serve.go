@@ -105,6 +105,9 @@ func (a *app) serve() *cobra.Command {
 		Use: "serve", Args: args(), Short: "Run the bus with the handlers of the settings file",
 		Long: serveLong, Example: serveExample,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.refuseAdmin("serves on Redis itself"); err != nil {
+				return err
+			}
 			if f.level.UnmarshalText([]byte(level)) != nil {
 				return wrongUsage("--log-level is %q; debug, info, warn or error is right", level)
 			}

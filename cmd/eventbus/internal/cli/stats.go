@@ -3,22 +3,28 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
 func (a *app) stats() *cobra.Command {
 	var watch bool
-	var interval time.Duration
+	interval := time.Second
 	c := &cobra.Command{
 		Use: "stats [TOPIC]", Args: args("[TOPIC]"), Short: "Show figures: waiting, in flight, delayed, retry, dead, oldest, rates",
 		Long: `Show the figures of one topic or of all, for each of their groups, or for the
 one that --group names. Rates are measured between two readings, --interval apart;
 with --interval 0 there is one reading, and no rates.
+
+Where the figures of one topic cannot be read, those of the others are shown, and
+a line on stderr says what is wrong.
 
 With --watch the figures are shown again and again, until Ctrl-C: on a terminal in
 one place, elsewhere below each other, with one head. An error that comes once they
@@ -31,7 +37,7 @@ have been shown is told on stderr, and so is its end.`,
 				return wrongUsage("--interval is %v; with --watch at least 100ms is right, else 0 or more", interval)
 			}
 			return a.with(func(s *session) error {
-				r := readings{bus: s.bus}
+				r := readings{api: s.api}
 				if len(args) == 1 {
 					r.topic = args[0]
 				}
@@ -41,21 +47,21 @@ have been shown is told on stderr, and so is its end.`,
 				if watch {
 					return a.watch(c.Context(), &r, interval)
 				}
-				views, err := r.read(c.Context())
+				views, bad, err := r.read(c.Context())
 				if err == nil && interval > 0 {
 					if err = pause(c.Context(), interval); err == nil {
-						views, err = r.read(c.Context())
+						views, bad, err = r.read(c.Context())
 					}
 				}
 				if err != nil {
 					return err
 				}
-				return show.List(a.out, true, statsColumns, views)
+				return errors.Join(show.List(a.out, true, statsColumns, views), bad)
 			})
 		},
 	}
 	c.Flags().BoolVar(&watch, "watch", false, "show them again and again")
-	c.Flags().DurationVar(&interval, "interval", time.Second, "time between two readings")
+	c.Flags().Var((*pauseValue)(&interval), "interval", "time between two readings")
 	return c
 }
 
@@ -73,25 +79,31 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // readings reads figures, and compares them with those read before.
 type readings struct {
-	bus          *eventbus.Bus
+	api          admin.API
 	topic, group string // "" for all
 	before       map[[2]string]eventbus.Stats
 }
 
-func (r *readings) read(ctx context.Context) ([]statsView, error) {
+// read returns the figures, and bad for topics among all of which something is wrong
+// that does not keep the others.
+func (r *readings) read(ctx context.Context) (views []statsView, bad, err error) {
 	topics := []string{r.topic}
 	if r.topic == "" {
-		var err error
-		if topics, err = r.bus.Topics().List(ctx); err != nil {
-			return nil, err
+		if topics, err = r.topics(ctx); err != nil {
+			return nil, nil, err
 		}
 	}
-	var views []statsView
+	var wrong []error
 	found := map[[2]string]eventbus.Stats{}
 	for _, topic := range topics {
 		all, err := r.of(ctx, topic)
-		if err != nil {
-			return nil, err
+		switch {
+		case err == nil:
+		case r.topic == "" && ctx.Err() == nil && ofTopic(err):
+			wrong = append(wrong, err)
+			continue
+		default:
+			return nil, nil, err
 		}
 		for _, s := range all {
 			key := [2]string{s.Topic, s.Group}
@@ -104,27 +116,53 @@ func (r *readings) read(ctx context.Context) ([]statsView, error) {
 		}
 	}
 	r.before = found
-	return views, nil
+	return views, errors.Join(wrong...), nil
+}
+
+// ofTopic tells that it is the topic alone with which something is wrong.
+func ofTopic(err error) bool {
+	return !isAny(err, eventbus.ErrUnavailable, eventbus.ErrRedisTooOld, eventbus.ErrLayoutMismatch, eventbus.ErrClosed, admin.ErrUnauthenticated)
+}
+
+func (r *readings) topics(ctx context.Context) (names []string, err error) {
+	err = each(func(page admin.Page) (string, error) {
+		p, err := r.api.ListTopics(ctx, page)
+		for _, t := range p.Topics {
+			names = append(names, t.Name)
+		}
+		return p.Next, err
+	})
+	return names, err
 }
 
 // of reads a topic's figures. Among all topics one that is gone, or is going, or
 // lacks the group, is left out.
 func (r *readings) of(ctx context.Context, topic string) ([]eventbus.Stats, error) {
-	all, err := r.bus.Stats(ctx, topic)
+	all, err := r.api.Stats(ctx, topic)
 	if r.topic == "" && (errors.Is(err, eventbus.ErrTopicNotFound) || errors.Is(err, eventbus.ErrTopicDeleting)) {
 		return nil, nil
 	}
 	if err != nil || r.group == "" {
 		return all, err
 	}
-	for _, s := range all {
+	names := make([]string, len(all))
+	for i, s := range all {
 		if s.Group == r.group {
 			return []eventbus.Stats{s}, nil
 		}
+		names[i] = s.Group
 	}
 	if r.topic == "" {
 		return nil, nil
 	}
-	_, err = r.bus.GroupStats(ctx, topic) // says what is missing
-	return nil, err
+	return nil, fmt.Errorf("%s, group %q: %w", readingFigures(topic), r.group, noGroup(names))
+}
+
+// noGroup is ErrGroupNotFound with the groups that there are.
+func noGroup(names []string) error {
+	there := "none"
+	if len(names) > 0 {
+		there = strings.Join(names, ", ")
+	}
+	return fmt.Errorf("%w; the topic has: %s", eventbus.ErrGroupNotFound, there)
 }

@@ -2,11 +2,13 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
 )
@@ -15,8 +17,8 @@ func (a *app) topic() *cobra.Command {
 	c := &cobra.Command{Use: "topic", Short: "Make, change, show and switch topics"}
 	a.group(c,
 		a.topicCreate(), a.topicUpdate(), a.topicDelete(), a.topicList(), a.topicShow(),
-		a.topicSwitch("enable", "Switch a topic on", "enabled", (*eventbus.Topics).Enable),
-		a.topicSwitch("disable", "Switch a topic off: no send succeeds, nothing is handed out, what waits stays", "disabled", (*eventbus.Topics).Disable),
+		a.topicSwitch("enable", "Switch a topic on", "enabled", admin.API.EnableTopic),
+		a.topicSwitch("disable", "Switch a topic off: no send succeeds, nothing is handed out, what waits stays", "disabled", admin.API.DisableTopic),
 	)
 	return c
 }
@@ -58,7 +60,7 @@ func (a *app) topicCreate() *cobra.Command {
 					RedissonOrderList: f.orderList, RedissonOldClients: f.oldClients,
 					Groups: []eventbus.GroupConfig{{Name: s.group, QueueKey: queueKey}},
 				}
-				if err := s.bus.Topics().Create(c.Context(), args[0], cfg); err != nil {
+				if err := s.api.CreateTopic(c.Context(), args[0], cfg); err != nil {
 					return err
 				}
 				return a.report(done{Topic: args[0], Group: s.group, Action: "created"}, "created topic %s with group %s", args[0], s.group)
@@ -108,17 +110,17 @@ elsewhere demands --yes for.`,
 				answer := done{Topic: args[0], Action: "updated"}
 				if changes {
 					var err error
-					if answer.Revision, err = s.bus.Topics().Update(c.Context(), args[0], u); err != nil {
+					if answer.Revision, err = s.api.UpdateTopic(c.Context(), args[0], u); err != nil {
 						return err
 					}
 				}
 				if add != "" {
-					if err := s.bus.Topics().AddGroup(c.Context(), args[0], eventbus.GroupConfig{Name: add, QueueKey: queueKey}); err != nil {
+					if err := s.api.AddGroup(c.Context(), args[0], eventbus.GroupConfig{Name: add, QueueKey: queueKey}); err != nil {
 						return err
 					}
 				}
 				if remove != "" {
-					if err := s.bus.Topics().RemoveGroup(c.Context(), args[0], remove); err != nil {
+					if err := s.api.RemoveGroup(c.Context(), args[0], remove); err != nil {
 						return err
 					}
 				}
@@ -160,24 +162,20 @@ func (a *app) topicList() *cobra.Command {
 		Use: "list", Args: args(), Short: "List the topics",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.with(func(s *session) error {
-				names, err := s.bus.Topics().List(c.Context())
+				var views []topicView
+				var bad []error // told after the list of the others
+				err := each(func(page admin.Page) (string, error) {
+					p, err := s.api.ListTopics(c.Context(), page)
+					for _, t := range p.Topics {
+						views = append(views, viewTopic(t))
+					}
+					for _, name := range p.Deleting {
+						bad = append(bad, fmt.Errorf("%s: %w", reading(name), eventbus.ErrTopicDeleting))
+					}
+					return p.Next, err
+				})
 				if err != nil {
 					return err
-				}
-				var views []topicView
-				var bad []error
-				for _, name := range names {
-					t, err := s.bus.Topics().Get(c.Context(), name)
-					switch {
-					case errors.Is(err, eventbus.ErrTopicNotFound):
-						continue // deleted meanwhile
-					case errors.Is(err, eventbus.ErrTopicDeleting):
-						bad = append(bad, err) // told after the list of the others
-						continue
-					case err != nil:
-						return err
-					}
-					views = append(views, viewTopic(t))
 				}
 				return errors.Join(append([]error{show.List(a.out, true, topicColumns, views)}, bad...)...)
 			})
@@ -190,7 +188,7 @@ func (a *app) topicShow() *cobra.Command {
 		Use: "show TOPIC", Args: args("TOPIC"), Short: "Show a topic's settings and groups",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(func(s *session) error {
-				t, err := s.bus.Topics().Get(c.Context(), args[0])
+				t, err := s.api.GetTopic(c.Context(), args[0])
 				if err != nil {
 					return err
 				}

@@ -70,13 +70,21 @@ func perSecond(rate *float64) string {
 	return fmt.Sprintf("%.1f", *rate)
 }
 
+// delayed tells of unreadable ones beside, where there are any.
+func (v statsView) delayed() string {
+	if v.Unreadable == 0 {
+		return fmt.Sprint(v.Delayed)
+	}
+	return fmt.Sprintf("%d (%d unreadable)", v.Delayed, v.Unreadable)
+}
+
 var statsColumns = []show.Column[statsView]{
 	{Head: "TOPIC", Text: func(v statsView) string { return v.Topic }},
 	{Head: "GROUP", Text: func(v statsView) string { return v.Group }},
 	{Head: "STATE", Text: func(v statsView) string { return onOff(v.Enabled) }},
 	{Head: "WAITING", Text: func(v statsView) string { return fmt.Sprint(v.Waiting) }},
 	{Head: "IN FLIGHT", Text: func(v statsView) string { return fmt.Sprint(v.InFlight) }},
-	{Head: "DELAYED", Text: func(v statsView) string { return fmt.Sprint(v.Delayed) }},
+	{Head: "DELAYED", Text: statsView.delayed},
 	{Head: "NEXT DUE", Text: func(v statsView) string { return v.next }},
 	{Head: "RETRY", Text: func(v statsView) string { return fmt.Sprint(v.Retry) }},
 	{Head: "DEAD", Text: func(v statsView) string { return fmt.Sprint(v.Dead) }},

@@ -15,24 +15,25 @@ import (
 func (a *app) watch(ctx context.Context, r *readings, interval time.Duration) error {
 	shown, failing := false, false
 	for {
-		views, err := r.read(ctx)
+		views, bad, err := r.read(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err != nil && !shown:
 			return err
-		case err != nil && !failing:
-			failing = true
-			a.tell("%s; trying on", a.explain(ctx, err))
 		case err == nil:
 			if err := a.figures(views, !shown); err != nil {
 				return err
 			}
-			if failing {
-				failing = false
-				a.tell("figures can be read again")
-			}
 			shown = true
+		}
+		switch trouble := errors.Join(bad, err); {
+		case trouble != nil && !failing:
+			failing = true
+			a.tell("%s; trying on", a.explain(ctx, trouble))
+		case trouble == nil && failing:
+			failing = false
+			a.tell("figures can be read again")
 		}
 		if pause(ctx, interval) != nil {
 			return nil

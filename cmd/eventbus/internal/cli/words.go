@@ -66,10 +66,15 @@ func (a *app) reword(err error) string {
 	if errors.As(err, &file) {
 		return text
 	}
-	for _, wrong := range arguments(err) {
-		said := *wrong
-		said.Field = a.typed(wrong.Field)
-		text = strings.Replace(text, wrong.Error(), said.Error(), 1)
+	wrong := arguments(err)
+	for _, w := range wrong {
+		text = strings.Replace(text, "invalid "+w.Field, "invalid "+a.typed(w.Field), 1)
+	}
+	if a.remote && len(wrong) > 0 {
+		// Of several a server sends the first as such, and the others as text.
+		for field := range words {
+			text = strings.Replace(text, "; invalid "+field+" ", "; invalid "+a.typed(field)+" ", 1)
+		}
 	}
 	return text
 }

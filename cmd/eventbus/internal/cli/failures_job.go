@@ -1,0 +1,162 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// A replay is a job that the administration carries out, here or in a server. It goes
+// on when this process is gone, so that an interrupt must cancel it:
+//
+//	begin ──▶ running ── asked every jobPoll ──▶ done, failed, interrupted
+//	             │                                  ▲
+//	          Ctrl-C ──▶ cancel ── for jobLast ─────┘ or cancelled
+
+const (
+	jobPoll = 200 * time.Millisecond
+	// jobLast is for how long after an interrupt the end of a job is waited for.
+	jobLast = 5 * time.Second
+)
+
+// past are the words for what jobs have done.
+var past = map[admin.JobKind]string{admin.JobReplay: "replayed", admin.JobDiscard: "discarded"}
+
+func moving(kind admin.JobKind, topic, group string) string {
+	return fmt.Sprintf("%s failures of topic %q, group %q", kind, topic, group)
+}
+
+// move replays or discards, and tells on a terminal how far it has come.
+func (a *app) move(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, kind admin.JobKind) (int64, error) {
+	err := offline(func(bus *eventbus.Bus) error {
+		f := bus.Failures().InGroup(s.group)
+		if kind == admin.JobDiscard {
+			_, err := f.Discard(ctx, topic, filter)
+			return err
+		}
+		_, err := f.Replay(ctx, topic, filter)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	begin := s.api.ReplayFailures
+	if kind == admin.JobDiscard {
+		begin = s.api.DiscardFailures
+	}
+	job, err := beginJob(ctx, func(ctx context.Context) (admin.Job, error) { return begin(ctx, topic, s.group, filter) })
+	if err != nil {
+		return 0, instead(moving(kind, topic, s.group), counting(topic, s.group), err)
+	}
+	if job, err = a.follow(ctx, s, job); err != nil {
+		return job.Moved, fmt.Errorf("%s: %d %s, then: %w", moving(kind, topic, s.group), job.Moved, past[kind], err)
+	}
+	if missing := int64(len(filter.IDs)) - job.Moved; missing > 0 {
+		return job.Moved, fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
+	}
+	return job.Moved, nil
+}
+
+// beginJob waits for the answer for some time after an interrupt, too: without it
+// nobody would know the job, and could cancel it.
+func beginJob(ctx context.Context, begin func(ctx context.Context) (admin.Job, error)) (admin.Job, error) {
+	type begun struct {
+		job admin.Job
+		err error
+	}
+	on, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	answer := make(chan begun, 1)
+	go func() {
+		job, err := begin(on)
+		answer <- begun{job, err}
+	}()
+	select {
+	case b := <-answer:
+		return b.job, b.err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(jobLast)
+	defer timer.Stop()
+	select {
+	case b := <-answer:
+		return b.job, b.err
+	case <-timer.C:
+		return admin.Job{}, fmt.Errorf("no answer came, it may have begun: %w", ctx.Err())
+	}
+}
+
+// follow waits for the end of a job, and cancels it when ctx ends. The job that it
+// returns is as it was last seen.
+func (a *app) follow(ctx context.Context, s *session, job admin.Job) (admin.Job, error) {
+	var moved atomic.Int64
+	moved.Store(job.Moved)
+	p := a.progress()
+	p.every(ctx, func(context.Context) string {
+		return fmt.Sprintf("%s %d of %d", past[job.Kind], moved.Load(), job.Total)
+	})
+	defer p.end()
+	for job.State == admin.JobRunning {
+		if pause(ctx, jobPoll) != nil {
+			return cancelJob(ctx, s, job)
+		}
+		now, err := s.api.GetJob(ctx, job.ID)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return cancelJob(ctx, s, job)
+		case err != nil:
+			return job, fmt.Errorf("it may go on: %w", err)
+		}
+		job = now
+		moved.Store(job.Moved)
+	}
+	return job, outcome(job)
+}
+
+// cancelJob cancels a job after an interrupt and waits for its end.
+func cancelJob(ctx context.Context, s *session, job admin.Job) (admin.Job, error) {
+	interrupted := ctx.Err()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobLast)
+	defer cancel()
+	now, err := s.api.CancelJob(ctx, job.ID)
+	for err == nil && now.State == admin.JobRunning {
+		job = now
+		if err = pause(ctx, jobPoll); err == nil {
+			now, err = s.api.GetJob(ctx, job.ID)
+		}
+	}
+	switch {
+	case err != nil:
+		return job, fmt.Errorf("it could not be cancelled and may go on: %w; %w", err, interrupted)
+	case now.State == admin.JobCancelled:
+		return now, fmt.Errorf("no more: %w", interrupted)
+	}
+	return now, outcome(now) // it was quicker
+}
+
+// jobError says why a job has not come to its end.
+type jobError struct{ text string }
+
+func (e *jobError) Error() string { return e.text }
+
+// outcome is nil for a job that went through all that was picked.
+func outcome(job admin.Job) error {
+	switch job.State {
+	case admin.JobDone:
+		return nil
+	case admin.JobCancelled:
+		return &jobError{"somebody has cancelled it; begin it again for the rest"}
+	case admin.JobInterrupted:
+		return &jobError{"the process that did it has ended; begin it again for the rest"}
+	}
+	// Its error says itself what was done, and how often.
+	text, _ := strings.CutPrefix(job.Error, moving(job.Kind, job.Topic, job.Group)+": ")
+	text, _ = strings.CutPrefix(text, fmt.Sprintf("%d done, then: ", job.Moved))
+	return &jobError{text}
+}

@@ -1,0 +1,154 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// jobAPI has one job, which moves one failure in each tenth of a second until it has
+// moved all, or somebody cancels it.
+type jobAPI struct {
+	admin.API // everything else panics
+	began     time.Time
+	stopped   admin.JobState // "" while it runs
+	job       admin.Job
+	failing   error // of the calls that ask for it
+	deaf      bool  // to the cancelling
+}
+
+func begun(total int64) *jobAPI {
+	return &jobAPI{began: time.Now(), job: admin.Job{ID: "j", Kind: admin.JobReplay, State: admin.JobRunning, Topic: "orders", Group: "default", Total: total}}
+}
+
+func (f *jobAPI) GetJob(context.Context, string) (admin.Job, error) {
+	if f.failing != nil {
+		return admin.Job{}, f.failing
+	}
+	if f.job.State == admin.JobRunning {
+		f.job.Moved = min(f.job.Total, int64(time.Since(f.began)/(100*time.Millisecond)))
+		if f.job.Moved == f.job.Total {
+			f.job.State = admin.JobDone
+		}
+		if f.stopped != "" {
+			f.job.State = f.stopped
+		}
+	}
+	return f.job, nil
+}
+
+func (f *jobAPI) CancelJob(ctx context.Context, id string) (admin.Job, error) {
+	if err := ctx.Err(); err != nil {
+		return admin.Job{}, err
+	}
+	job, err := f.GetJob(ctx, id)
+	if !f.deaf && err == nil {
+		f.stopped = admin.JobCancelled
+	}
+	return job, err
+}
+
+func follow(ctx context.Context, f *jobAPI) (admin.Job, error) {
+	a := &app{env: Env{Stderr: &strings.Builder{}}}
+	return a.follow(ctx, &session{api: f, group: "default"}, f.job)
+}
+
+func TestFollowJob(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		job, err := follow(t.Context(), begun(25))
+		require.NoError(t, err)
+		require.EqualValues(t, 25, job.Moved)
+		require.Less(t, time.Since(began), 3*time.Second)
+
+		for state, says := range map[admin.JobState]string{
+			admin.JobCancelled:   "somebody has cancelled it; begin it again for the rest",
+			admin.JobInterrupted: "the process that did it has ended; begin it again for the rest",
+			admin.JobFailed:      "redis is unavailable",
+		} {
+			f := begun(25)
+			f.stopped, f.job.Error = state, `replay failures of topic "orders", group "default": 2 done, then: redis is unavailable`
+			job, err := follow(t.Context(), f)
+			require.EqualError(t, err, says)
+			require.EqualValues(t, 2, job.Moved)
+			require.False(t, ofConnection(err))
+		}
+
+		f := begun(25)
+		f.failing = eventbus.ErrUnavailable
+		_, err = follow(t.Context(), f)
+		require.EqualError(t, err, "it may go on: redis is unavailable")
+	})
+}
+
+// An interrupt cancels the job, and tells how far it has come.
+func TestFollowJobInterrupted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 1150*time.Millisecond)
+		defer cancel()
+		f := begun(1000)
+		job, err := follow(ctx, f)
+		require.ErrorIs(t, err, ctx.Err())
+		require.Equal(t, admin.JobCancelled, f.job.State)
+		require.InDelta(t, 12, job.Moved, 2)
+
+		// One that is at its end by then has done what was asked for.
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		f = begun(11)
+		f.deaf = true
+		job, err = follow(ctx, f)
+		require.NoError(t, err)
+		require.EqualValues(t, 11, job.Moved)
+
+		// One that does not hear of it is not waited for.
+		began := time.Now()
+		ctx, cancel = context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		f = begun(1000)
+		f.deaf = true
+		job, err = follow(ctx, f)
+		require.ErrorContains(t, err, "it could not be cancelled and may go on")
+		require.Greater(t, job.Moved, int64(30))
+		require.Equal(t, time.Second+jobLast, time.Since(began))
+	})
+}
+
+// A job whose beginning is under way at an interrupt is waited for, so that it can be
+// cancelled.
+func TestBeginJobInterrupted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		answer := func(after time.Duration) func(ctx context.Context) (admin.Job, error) {
+			return func(ctx context.Context) (admin.Job, error) {
+				select {
+				case <-time.After(after):
+					return admin.Job{ID: "j"}, nil
+				case <-ctx.Done():
+					return admin.Job{}, ctx.Err()
+				}
+			}
+		}
+		job, err := beginJob(ctx, answer(time.Second))
+		require.NoError(t, err)
+		require.Equal(t, "j", job.ID)
+		_, err = beginJob(ctx, answer(time.Hour))
+		require.ErrorIs(t, err, context.Canceled)
+		require.ErrorContains(t, err, "it may have begun")
+		_, err = beginJob(t.Context(), func(context.Context) (admin.Job, error) { return admin.Job{}, errors.New("no") })
+		require.EqualError(t, err, "no")
+		synctest.Wait()
+	})
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// modes runs a test of commands that reach Redis themselves, and once more of those
+// that go through the admin port of a server: they answer alike.
+func modes(t *testing.T, test func(t *testing.T, b *bed)) {
+	t.Parallel()
+	t.Run("redis", func(t *testing.T) { test(t, setup(t)) })
+	t.Run("admin", func(t *testing.T) {
+		b := setup(t)
+		b.administer(admin.ServerConfig{})
+		test(t, b)
+	})
+}
+
+// administer serves the administration of the bed's namespace, and has the bed's
+// commands go through it.
+func (b *bed) administer(cfg admin.ServerConfig) {
+	b.t.Helper()
+	service, err := admin.New(b.rdb, eventbus.Config{Namespace: b.namespace, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(b.t, err)
+	cfg.Listen, cfg.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	s, err := admin.Listen(service, cfg)
+	require.NoError(b.t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx) }()
+	b.t.Cleanup(func() {
+		stop()
+		require.NoError(b.t, <-served)
+		require.NoError(b.t, service.Close())
+	})
+	b.admin = s.Addr().String()
+	b.env = append(b.env, "EVENTBUS_ADMIN="+b.admin)
+}
+
+// where is how an error names what the bed's commands reach.
+func (b *bed) where() string {
+	if b.admin != "" {
+		return "admin service at " + b.admin
+	}
+	return b.url + ", namespace " + b.namespace
+}
+
+// A command that goes through an admin service asks no Redis, whatever is said of one.
+func TestAdminAsksNoRedis(t *testing.T) {
+	b := setup(t)
+	b.administer(admin.ServerConfig{})
+	b.ok("topic", "create", "orders")
+	b.url = "redis://127.0.0.1:1"
+	b.ok("send", "orders", "--data", "1")
+	config := b.file("x.yaml", "redis: redis://127.0.0.1:2/3\nnamespace: other\ngroup: mail\n")
+	require.Contains(t, b.ok("topic", "list", "--config", config), "orders")
+	require.Contains(t, b.fails(1, "handler", "list", "orders", "--config", config), `group "mail": group not found`)
+	require.Contains(t, b.fails(2, "topic", "list", "--namespace", "other"), "--namespace does not go with EVENTBUS_ADMIN: ")
+
+	// A flag goes before the environment.
+	require.Contains(t, b.fails(1, "topic", "list", "--redis", "redis://127.0.0.1:3"), "(redis://127.0.0.1:3, ")
+	require.Contains(t, b.fails(2, "topic", "list", "--redis", "redis://127.0.0.1:3", "--admin-tls"), "--admin-tls goes with --admin")
+	require.Contains(t, b.fails(1, "topic", "list", "--admin", "127.0.0.1:1"), "127.0.0.1:1")
+	require.Contains(t, b.fails(1, "bench"), "(redis://127.0.0.1:1", "it goes to Redis itself")
+}
+
+// Each way in which the service cannot be used is one line that says where and what.
+func TestUnusableAdmin(t *testing.T) {
+	b := setup(t)
+	const nowhere = "; --admin or EVENTBUS_ADMIN says where the admin service is; eventbus serve runs one"
+	for _, args := range [][]string{{"topic", "list"}, {"send", "orders", "--data", "1"}, {"failures", "replay", "orders", "--all"}, {"stats", "--watch"}} {
+		line := b.fails(1, append(args, "--admin", "127.0.0.1:1")...)
+		require.Contains(t, line, "admin service at 127.0.0.1:1: ")
+		require.Contains(t, line, "connection refused"+nowhere)
+	}
+	lost := setupOn(t, redisFor(t))
+	lost.administer(admin.ServerConfig{})
+	lost.stop()
+	line := lost.fails(1, "topic", "list")
+	require.Contains(t, line, "list topics: connect to Redis: redis is unavailable: ")
+	require.Contains(t, line, "("+lost.where()+"); the server does not reach its Redis; its log says more")
+	require.NotContains(t, line, nowhere)
+}
+
+// The token comes from the environment or a file, and what is wrong with it says so.
+func TestAdminToken(t *testing.T) {
+	b := setup(t)
+	b.administer(admin.ServerConfig{Token: "s3cret"})
+	env := b.env
+	for says, token := range map[string]string{"the server wants a token": "", "the token is wrong": "other"} {
+		b.env = append(env[:len(env):len(env)], "EVENTBUS_ADMIN_TOKEN="+token)
+		for _, args := range [][]string{{"topic", "list"}, {"stats"}, {"send", "orders", "--data", "1"}} {
+			line := b.fails(1, args...)
+			require.Contains(t, line, says)
+			require.Contains(t, line, "("+b.where()+"); EVENTBUS_ADMIN_TOKEN or --admin-token-file gives the token")
+			require.NotContains(t, line, "s3cret")
+		}
+	}
+	require.Empty(t, b.ok("topic", "list", "-o", "json", "--admin-token-file", b.file("token", "s3cret\n")), "a flag goes before the environment")
+	b.env = append(env[:len(env):len(env)], "EVENTBUS_ADMIN_TOKEN=s3cret")
+	require.Empty(t, b.ok("topic", "list", "-o", "json"))
+	require.Contains(t, b.fails(1, "topic", "list", "--admin-token-file", "none"), "read the token of the admin service: open none: no such file")
+	require.Contains(t, b.fails(1, "topic", "list", "--admin-token-file", b.file("token", " \n")), "is empty")
+}
+
+// TLS is spoken where it is wanted, and both sides are known by their certificates.
+func TestAdminTLS(t *testing.T) {
+	b := setup(t)
+	certFile, keyFile := certificate(t)
+	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
+	require.NoError(t, err)
+	b.administer(admin.ServerConfig{TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert}})
+	require.Empty(t, b.ok("topic", "list", "-o", "json", "--admin-ca", certFile, "--admin-cert", certFile, "--admin-key", keyFile))
+	b.env = append(b.env, "SSL_CERT_FILE="+certFile)
+	require.Empty(t, b.ok("topic", "list", "-o", "json", "--admin-tls", "--admin-cert", certFile, "--admin-key", keyFile))
+	require.Contains(t, b.fails(1, "topic", "list", "--admin-ca", certFile), b.where(), "the server wants a certificate")
+	b.env = b.env[:len(b.env)-1]
+	line := b.fails(1, "topic", "list", "--admin-tls", "--admin-cert", certFile, "--admin-key", keyFile)
+	require.Contains(t, line, "x509: certificate signed by unknown authority; --admin-ca names the authority that signed it")
+	b.fails(1, "topic", "list")
+	for _, args := range [][]string{{"--admin-ca", "none"}, {"--admin-ca", keyFile}, {"--admin-cert", keyFile, "--admin-key", keyFile}} {
+		line := b.fails(1, append([]string{"topic", "list"}, args...)...)
+		require.Contains(t, line, "read "+args[0])
+		require.NotContains(t, line, "(admin service", "it was not asked")
+	}
+}
+
+// What serve offers is what commands go through.
+func TestAdminOfServe(t *testing.T) {
+	b := setup(t)
+	p, address := b.servingAdmin(`
+admin: {listen: "127.0.0.1:0", token: s3cret}
+topics: [{name: orders, handlers: [{id: print, type: log}]}]
+`)
+	b.url = "redis://127.0.0.1:1"
+	through := []string{"--admin", address, "--admin-token-file", b.file("token", "s3cret")}
+	id := strings.TrimSpace(b.ok(append([]string{"send", "orders", "--data", "1"}, through...)...))
+	require.Contains(t, p.out.next(), id)
+	require.Contains(t, b.ok(append([]string{"consumers"}, through...)...), "orders print")
+	require.Equal(t, "disabled topic orders\n", b.ok(append([]string{"topic", "disable", "orders"}, through...)...))
+	p.err.until("call=disableTopic")
+	p.stopped(os.Interrupt)
+}
