@@ -155,7 +155,7 @@ func TestBenchInterrupted(t *testing.T) {
 			require.Equal(t, 1, p.wait())
 			said := p.err.rest()
 			require.Len(t, said, 1)
-			require.Contains(t, said[0], "eventbus: interrupted: ")
+			require.Equal(t, "eventbus: interrupted", said[0])
 			require.Empty(t, b.keys("*"))
 		})
 	}
@@ -171,5 +171,6 @@ func TestDemoInterrupted(t *testing.T) {
 	require.NotEmpty(t, b.keys("redisson_delay_queue*"))
 	p.signal(os.Interrupt)
 	require.Equal(t, 1, p.wait())
+	require.Equal(t, []string{"eventbus: interrupted"}, p.err.rest())
 	require.Empty(t, b.keys("*"))
 }

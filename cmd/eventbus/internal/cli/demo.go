@@ -9,13 +9,15 @@ import (
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/demo"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/redisurl"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
+	"github.com/seed4933/eventbus/eventbus"
 )
 
 func (a *app) demo() *cobra.Command {
 	return &cobra.Command{
 		Use: "demo", Args: args(), Short: "Tell the whole story of the bus on an embedded server, and end",
 		Long: `Tell the whole story of the bus: topics, two groups, a retry, a dead failure and
-its replay, a topic that is switched off. Each step checks what it says; when all
+its replay, a topic that is switched off, delayed events and the cancelling of one,
+the figures. Each step checks what it says; when all
 are true, the exit code is 0.
 
 It runs on a server inside the process, or on the one that the flag --redis names,
@@ -23,10 +25,18 @@ there in a namespace of its own that is removed at the end. Its name begins with
 what --namespace says, and --group names the first of the two groups. Environment
 and settings file are not looked at.`,
 		RunE: func(c *cobra.Command, _ []string) (err error) {
+			if err := a.refuseAdmin("tells its story on Redis itself"); err != nil {
+				return err
+			}
 			for _, name := range []string{"namespace", "group"} {
 				if f := a.flags.set.Lookup(name); f.Changed && f.Value.String() == "" {
 					return wrongUsage("--%s is empty; give a value or leave it out", name)
 				}
+			}
+			a.origin = origin{"--namespace", "--group"}
+			names := demo.Names{Namespace: a.flags.namespace, Group: a.flags.group}
+			if err := checkNames(eventbus.Config{Namespace: names.Namespace, Group: names.Group}); err != nil {
+				return err
 			}
 			if !a.flags.set.Changed("redis") {
 				a.flags.redis = redisurl.Embedded
@@ -45,7 +55,6 @@ and settings file are not looked at.`,
 				fmt.Fprintln(a.env.Stderr, embeddedNote)
 			}
 			t := &teller{out: a.out}
-			names := demo.Names{Namespace: a.flags.namespace, Group: a.flags.group}
 			if err := demo.Run(c.Context(), r.rdb, names, t); err != nil {
 				return a.out.FlushAfter(err)
 			}

@@ -65,6 +65,9 @@ func Run(ctx context.Context, rdb redis.UniversalClient, names Names, tell Narra
 		s.createTopics, s.start, s.everyGroup, s.retry, s.dead, s.replay, s.disable, s.delayed, s.figures,
 	} {
 		if err := chapter(ctx); err != nil {
+			if errors.Is(ctx.Err(), context.Canceled) {
+				return ctx.Err() // however the step has met it
+			}
 			return err
 		}
 	}
