@@ -3,6 +3,7 @@ package port
 import (
 	"container/list"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 )
@@ -15,6 +16,8 @@ const (
 	freeCost = 16 << 10
 	// grain is what is taken from the budget at once: asking costs a lock.
 	grain = 64 << 10
+	// muchGarbage is how much is worth a collection.
+	muchGarbage = 1 << 20
 	// elementCost is the room of a list's or set's element in the slice that
 	// is made for it, before any element has come.
 	elementCost = 24
@@ -26,9 +29,13 @@ const (
 	stringCost = 48
 )
 
-// bytesCost is what n bytes on the wire cost: a long string is read into
-// buffers that double until it fits.
-func bytesCost(n int) int64 { return int64(n) + int64(n)/2 }
+// claimShare is which share of a long string must have come before it is given
+// room for all of it: an eighth.
+const claimShare = 8
+
+// bytesCost is what n bytes on the wire cost: a share of a long string is there
+// twice for a moment (see exchange.bytes).
+func bytesCost(n int) int64 { return int64(n) + int64(n)/claimShare }
 
 // errNoMemory is returned when a message was not given memory in time.
 var errNoMemory = errors.New("the memory for messages is in use; try again later")
@@ -45,17 +52,23 @@ var errTooCostly = errors.New("the message takes up more memory than one message
 // it has it, can always be read to its end. So messages that together are too
 // big are read one after another, where with the common part alone each would
 // hold a piece and wait for the others' for ever. Who waits is served in order.
+//
+// What was given back is garbage until it is collected, and the collector may
+// let it grow to as much again as is in use. So who gets the lane collects
+// first, when there is much of it: once for a message that is large itself.
 type budget struct {
 	mu      sync.Mutex
 	common  int64 // what is left of it
 	lane    int64 // how much one message may take of it
 	holder  *account
+	garbage int64     // how much was given back since the lane was last given
 	waiting list.List // of *request
 }
 
 type request struct {
 	account *account
 	cost    int64
+	collect bool // before it goes on
 	granted chan struct{}
 }
 
@@ -94,9 +107,6 @@ func (a *account) take(cost int64, until time.Time) error {
 	return nil
 }
 
-// refund gives back what was taken and not used.
-func (a *account) refund(cost int64) { a.credit += cost }
-
 func (a *account) grow(want int64, until time.Time) error {
 	b := a.budget
 	b.mu.Lock()
@@ -126,6 +136,9 @@ func (a *account) wait(r *request, place *list.Element, until time.Time) error {
 	defer timer.Stop()
 	select {
 	case <-r.granted:
+		if r.collect {
+			runtime.GC()
+		}
 		return nil
 	case <-timer.C:
 	case <-a.gone:
@@ -155,6 +168,9 @@ func (b *budget) grant() {
 		case b.holder == nil:
 			b.holder = r.account
 			r.account.lane += r.cost
+			if b.garbage >= muchGarbage {
+				r.collect, b.garbage = true, 0
+			}
 		default:
 			return
 		}
@@ -172,6 +188,7 @@ func (a *account) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.common += a.common
+	b.garbage += a.common + a.lane
 	if b.holder == a {
 		b.holder = nil
 	}

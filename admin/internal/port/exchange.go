@@ -25,6 +25,7 @@ type exchange struct {
 	framed  bool
 	account *account
 	until   time.Time // when the message must have come
+	paid    int       // how many bytes to come are paid for
 	readErr error     // the first error of reading; it stays
 
 	answer answer
@@ -61,12 +62,13 @@ func (x *exchange) Read(p []byte) (int, error) {
 		return 0, x.fail(x.over())
 	}
 	n := min(len(p), x.left, chunk)
-	cost := bytesCost(n)
-	if err := x.account.take(cost, x.until); err != nil {
-		return 0, x.fail(err)
+	if n > x.paid {
+		if err := x.pay(n); err != nil {
+			return 0, err
+		}
 	}
 	got, err := x.in.Read(p[:n])
-	x.account.refund(cost - bytesCost(got))
+	x.paid -= got
 	x.left -= got
 	if err != nil {
 		return got, x.fail(err)
@@ -82,15 +84,27 @@ func (x *exchange) ReadByte() (byte, error) {
 	if x.left == 0 {
 		return 0, x.fail(x.over())
 	}
-	if err := x.account.take(1, x.until); err != nil {
-		return 0, x.fail(err)
+	if x.paid == 0 {
+		if err := x.pay(1); err != nil {
+			return 0, err
+		}
 	}
 	b, err := x.in.ReadByte()
 	if err != nil {
 		return 0, x.fail(err)
 	}
+	x.paid--
 	x.left--
 	return b, nil
+}
+
+// pay takes memory for the n bytes that come next.
+func (x *exchange) pay(n int) error {
+	if err := x.charge(bytesCost(n) - bytesCost(x.paid)); err != nil {
+		return err
+	}
+	x.paid = n
+	return nil
 }
 
 func (x *exchange) fail(err error) error {

@@ -3,6 +3,7 @@ package port
 import (
 	"context"
 	"fmt"
+	"hash/crc32"
 	"strings"
 	"sync/atomic"
 
@@ -58,7 +59,7 @@ func (a *fakeAdmin) GetTopic(ctx context.Context, name string) (*eventbusv1.Topi
 type fakeBus struct{ eventbusv1.EventBus }
 
 func (fakeBus) Send(_ context.Context, topic string, m *eventbusv1.Message) (string, error) {
-	return fmt.Sprintf("%s %d", topic, len(m.Payload)), nil
+	return fmt.Sprintf("%s %d %08x", topic, len(m.Payload), crc32.ChecksumIEEE(m.Payload)), nil
 }
 
 func (fakeBus) SendBatch(_ context.Context, _ string, messages []*eventbusv1.Message) ([]string, error) {

