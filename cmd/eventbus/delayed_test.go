@@ -257,7 +257,9 @@ func testDelayedCancel(t *testing.T, b *bed) {
 	line = b.oneLine(r.err)
 	require.Contains(t, line, "2 of 4 ids: "+ids[0]+`, \u202e: no delayed event of that id waits`)
 	require.Empty(t, b.listed("orders"))
-	require.Contains(t, b.ok("stats", "orders", "-o", "json", "--interval", "0", "--group", "mail"), `"delayed":0`)
+	figures := b.ok("stats", "orders", "-o", "json", "--interval", "0", "--group", "mail")
+	require.Contains(t, figures, `"delayed":0`)
+	require.Contains(t, figures, `"cancelled":4,`, "one of the five was handed out here")
 	require.Contains(t, b.fails(1, "delayed", "cancel", "nope", "1", "2"), "topic not found")
 }
 

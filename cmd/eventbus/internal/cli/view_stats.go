@@ -31,6 +31,7 @@ type statsView struct {
 	Died      int64 `json:"died"`
 	Replayed  int64 `json:"replayed"`
 	Discarded int64 `json:"discarded"`
+	Cancelled int64 `json:"cancelled"` // of the delayed events
 	Dropped   int64 `json:"dropped"`
 
 	// Rates are null where there is no earlier reading to compare with.
@@ -47,7 +48,7 @@ func viewStats(now eventbus.Stats, before *eventbus.Stats) statsView {
 	v := statsView{
 		Topic: now.Topic, Group: now.Group, Enabled: now.Enabled, Waiting: now.Waiting, InFlight: now.InFlight, Delayed: now.Delayed,
 		Retry: now.Retrying, Dead: now.Dead, OldestMS: now.OldestAge.Milliseconds(), Sent: now.Sent, Done: now.Done, Failed: now.Failed,
-		Died: now.Died, Replayed: now.Replayed, Discarded: now.Discarded, Dropped: now.Dropped, ReadAt: show.Moment(now.ReadAt),
+		Died: now.Died, Replayed: now.Replayed, Discarded: now.Discarded, Cancelled: now.Cancelled, Dropped: now.Dropped, ReadAt: show.Moment(now.ReadAt),
 		NextDue: dueTime(now.NextDue), Unreadable: now.Unreadable, next: until(now.NextDue, now.ReadAt),
 	}
 	if before == nil {

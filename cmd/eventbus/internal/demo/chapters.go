@@ -257,15 +257,14 @@ func (s *story) figures(ctx context.Context) error {
 					f = one
 				}
 			}
-			// What was sent, was not done and is nowhere was cancelled.
-			return f.Sent == want.sent && f.Done == want.done && f.Sent-f.Done == want.cancelled &&
+			return f.Sent == want.sent && f.Done == want.done && f.Cancelled == want.cancelled &&
 				f.Waiting+f.InFlight+f.Delayed+f.Retrying+f.Dead == 0, fmt.Sprintf("%+v", f), err
 		})
 		if err != nil {
 			return err
 		}
 		s.tell.Fact(fmt.Sprintf("topic %s, group %s: %d sent, %d done, %d cancelled, %s failed, %d replayed; nothing waits or is dead",
-			f.Topic, f.Group, f.Sent, f.Done, f.Sent-f.Done, show.Count(f.Failed, "attempt"), f.Replayed))
+			f.Topic, f.Group, f.Sent, f.Done, f.Cancelled, show.Count(f.Failed, "attempt"), f.Replayed))
 	}
 	return nil
 }
