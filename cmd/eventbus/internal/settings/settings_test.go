@@ -105,7 +105,7 @@ func TestWhatIsLeftOut(t *testing.T) {
 	for _, text := range []string{"", "\n", "# nothing\n", "---\n", "null\n", "{}\n"} {
 		f, err := settings.Parse("x.yaml", []byte(text))
 		require.NoError(t, err, "%q", text)
-		require.Equal(t, &settings.File{Path: "x.yaml", HTTP: settings.HTTP{Listen: "127.0.0.1:8080"}}, f)
+		require.Equal(t, &settings.File{Path: "x.yaml", HTTP: settings.HTTP{Listen: settings.DefaultListen}, Admin: settings.Admin{Listen: settings.DefaultAdmin}}, f)
 	}
 	f, err := settings.Parse("x.yaml", []byte(`http: {listen: ""}`))
 	require.NoError(t, err)
