@@ -14,10 +14,7 @@ func wireEvent(event *eventbus.Event) *thriftbus.Event {
 		ID: event.ID, Topic: event.Topic, Type: event.Type, Source: event.Source,
 		ContentType: event.ContentType, Payload: event.Payload, Headers: event.Headers,
 		Group: event.Group, Handler: event.Handler,
-		Attempt: narrow(event.Attempt),
-		// The bus counts the deliveries that ended with a process's death, the IDL
-		// this one too.
-		Deliveries: narrow(event.Deliveries + 1),
+		Attempt: narrow(event.Attempt), Deliveries: narrow(event.Deliveries),
 	}
 	if !event.Time.IsZero() {
 		wire.TimeMs = event.Time.UnixMilli()

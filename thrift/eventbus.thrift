@@ -295,7 +295,7 @@ struct Event {
   10: string handler
   /** 1 for the first attempt. */
   11: i32 attempt
-  /** How often it was handed to a process, this time included. */
+  /** How often a process died while it held this event, since it last ran to an end. */
   12: i32 deliveries
 }
 

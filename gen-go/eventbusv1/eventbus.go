@@ -5699,7 +5699,7 @@ func (p *Message) String() string {
 //  - Group
 //  - Handler: The handler it is for.
 //  - Attempt: 1 for the first attempt.
-//  - Deliveries: How often it was handed to a process, this time included.
+//  - Deliveries: How often a process died while it held this event, since it last ran to an end.
 type Event struct {
   ID string `thrift:"id,1" db:"id" json:"id"`
   Topic string `thrift:"topic,2" db:"topic" json:"topic"`
