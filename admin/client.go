@@ -37,7 +37,7 @@ type ClientConfig struct {
 }
 
 // Client carries out the administration through the Thrift port of a server.
-// Errors are those of the server; ErrUnavailable when it cannot be reached, or its
+// Errors are those of the server; ErrUnreachable when it cannot be reached, or its
 // answer does not come: what a call has begun may then be done. Calls of several
 // goroutines go one after another.
 type Client struct {
@@ -164,17 +164,18 @@ func ask[T any](ctx context.Context, c *Client, timeout time.Duration, do func(c
 
 // unreached says of an error that is none of the server's what that means.
 func (c *Client) unreached(ctx, call context.Context, err error) error {
-	where := fmt.Sprintf("admin service at %s", c.cfg.Address)
 	var application thrift.TApplicationException
 	switch {
 	case ctx.Err() != nil:
-		return fmt.Errorf("%s: %w", where, ctx.Err())
+		return fmt.Errorf("admin service at %s: %w", c.cfg.Address, ctx.Err())
 	case call.Err() != nil:
-		return fmt.Errorf("%w: %s: no answer within %v; what was asked may be done", eventbus.ErrUnavailable, where, c.cfg.CallTimeout)
+		return fmt.Errorf("admin service at %s: %w: no answer within %v; what was asked may be done", c.cfg.Address, ErrUnreachable, c.cfg.CallTimeout)
+	case errors.As(err, &application) && application.TypeId() == thrift.UNKNOWN_METHOD:
+		return fmt.Errorf("the admin service at %s does not offer this call; is it of an older release? %w", c.cfg.Address, application)
 	case errors.As(err, &application):
-		return fmt.Errorf("%w: %s: %s", eventbus.ErrUnavailable, where, application.Error())
+		return fmt.Errorf("admin service at %s: %w", c.cfg.Address, application)
 	}
-	return fmt.Errorf("%w: %s: %w", eventbus.ErrUnavailable, where, err)
+	return fmt.Errorf("admin service at %s: %w: %w", c.cfg.Address, ErrUnreachable, err)
 }
 
 // asked is ask within the usual time.

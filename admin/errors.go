@@ -1,6 +1,10 @@
 package admin
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
 
 var (
 	// ErrJobNotFound says that there is no job of that id (any more): jobs are known
@@ -11,4 +15,15 @@ var (
 	ErrTooManyJobs = errors.New("too many replays and discardings run")
 	// ErrUnauthenticated says that a call had no token, or a wrong one.
 	ErrUnauthenticated = errors.New("unauthenticated")
+	// ErrUnreachable says that a Client had no answer from its server. What was asked
+	// may be done, unless the error is that of a connection that was refused.
+	// eventbus.ErrUnavailable matches as well.
+	ErrUnreachable error = unreachable{}
 )
+
+type unreachable struct{}
+
+func (unreachable) Error() string { return "cannot be reached" }
+
+// Unwrap makes errors.Is(err, eventbus.ErrUnavailable) hold.
+func (unreachable) Unwrap() error { return eventbus.ErrUnavailable }

@@ -333,7 +333,7 @@ func TestStopDoesNotWaitForIdleClients(t *testing.T) {
 	require.Less(t, time.Since(began), 5*time.Second)
 	err = c.Ping(t.Context())
 	require.ErrorIs(t, err, eventbus.ErrUnavailable)
-	require.ErrorContains(t, err, "admin service at "+address)
+	require.ErrorContains(t, err, "admin service at "+address+": cannot be reached: ")
 
 	// The client finds a server that is there again.
 	again, _ := serve(t, s, admin.ServerConfig{Listen: address})
@@ -349,6 +349,7 @@ func TestClientDoesNotHang(t *testing.T) {
 	c := client(t, admin.ClientConfig{Address: silent.Addr().String(), CallTimeout: 50 * time.Millisecond})
 	err = c.Ping(t.Context())
 	require.ErrorIs(t, err, eventbus.ErrUnavailable)
+	require.ErrorIs(t, err, admin.ErrUnreachable)
 	require.ErrorContains(t, err, "no answer within 50ms")
 
 	c = client(t, admin.ClientConfig{Address: silent.Addr().String()})

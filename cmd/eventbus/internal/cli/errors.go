@@ -5,13 +5,11 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"net"
 	"slices"
 	"strings"
 
-	"github.com/apache/thrift/lib/go/thrift"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/seed4933/eventbus/admin"
@@ -216,19 +214,12 @@ func remoteHint(err error) string {
 		return "EVENTBUS_ADMIN_TOKEN or --admin-token-file gives the token of the service's settings"
 	case errors.Is(err, eventbus.ErrPayloadTooLarge) && errors.As(err, &argument):
 		return "the limit is the server's"
-	case errors.Is(err, eventbus.ErrUnavailable) && ofTransport(err):
+	case errors.Is(err, admin.ErrUnreachable):
 		return "--admin or EVENTBUS_ADMIN says where the admin service is; eventbus serve runs one"
 	case errors.Is(err, eventbus.ErrUnavailable):
 		return "the server does not reach its Redis; its log says more"
 	}
 	return ""
-}
-
-// ofTransport tells that the way to a server has failed, and no server has said so.
-func ofTransport(err error) bool {
-	var network net.Error
-	var transport thrift.TTransportException
-	return errors.As(err, &network) || errors.As(err, &transport) || isAny(err, io.EOF, io.ErrUnexpectedEOF)
 }
 
 func hint(err error) string {
