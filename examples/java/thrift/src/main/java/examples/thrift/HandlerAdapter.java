@@ -1,0 +1,41 @@
+package examples.thrift;
+
+import io.github.seed4933.eventbus.v1.Event;
+import io.github.seed4933.eventbus.v1.EventHandler;
+import io.github.seed4933.eventbus.v1.HandleResult;
+import io.github.seed4933.eventbus.v1.Outcome;
+import java.nio.charset.StandardCharsets;
+
+/** Puts an {@link EventHandle} of the old system behind the bus: all there is to moving one over. */
+final class HandlerAdapter implements EventHandler.Iface {
+    private final EventHandle handle;
+
+    HandlerAdapter(EventHandle handle) {
+        this.handle = handle;
+    }
+
+    @Override
+    public HandleResult handle(Event event) {
+        HandleResult result = outcome(event);
+        String why = result.isSetMessage() ? ": " + result.getMessage() : "";
+        System.out.printf("%s attempt %d: %s%s%n", event.getId(), event.getAttempt(), result.getOutcome(), why);
+        return result;
+    }
+
+    private HandleResult outcome(Event event) {
+        try {
+            boolean handled = handle.handle(event.getTopic(), new String(event.getPayload(), StandardCharsets.UTF_8));
+            return handled ? new HandleResult(Outcome.DONE) : new HandleResult(Outcome.RETRY).setMessage("not handled");
+        } catch (LaterException e) {
+            return new HandleResult(Outcome.RETRY_AFTER).setRetry_after_ms(e.pause().toMillis()).setMessage(reason(e));
+        } catch (IllegalArgumentException e) {
+            return new HandleResult(Outcome.REJECT).setMessage(reason(e));
+        } catch (Exception e) {
+            return new HandleResult(Outcome.RETRY).setMessage(reason(e));
+        }
+    }
+
+    private static String reason(Exception e) {
+        return e.getMessage() == null ? e.toString() : e.getMessage();
+    }
+}
