@@ -16,9 +16,10 @@ final class HandlerAdapter implements EventHandler.Iface {
 
     @Override
     public HandleResult handle(Event event) {
+        String attempt = event.getId() + " attempt " + event.getAttempt();
+        System.out.println(attempt);
         HandleResult result = outcome(event);
-        String why = result.isSetMessage() ? ": " + result.getMessage() : "";
-        System.out.printf("%s attempt %d: %s%s%n", event.getId(), event.getAttempt(), result.getOutcome(), why);
+        System.out.println(attempt + ": " + result.getOutcome() + (result.isSetMessage() ? ": " + result.getMessage() : ""));
         return result;
     }
 

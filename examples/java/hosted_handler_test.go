@@ -1,0 +1,200 @@
+//go:build java
+
+package java_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// wires are the ways in which the bus and a hosted handler can speak, each with
+// what both are told.
+var wires = []struct {
+	name     string
+	settings string
+	options  []string
+}{
+	{name: "Default"},
+	{name: "Compact", settings: "protocol: compact", options: []string{"--compact"}},
+	{name: "Unframed", settings: "framed: false", options: []string{"--unframed"}},
+	{name: "UnframedCompact", settings: "framed: false, protocol: compact", options: []string{"--unframed", "--compact"}},
+}
+
+// host runs the hosted handler and waits until it serves.
+func host(t *testing.T, address string, options []string) *process {
+	t.Helper()
+	p := startJava(t, nil, "HostedHandler", append([]string{address}, options...)...)
+	p.until(`^serving on `)
+	return p
+}
+
+// send sends a payload under an id.
+func (s *server) send(topic, id, payload string) {
+	s.t.Helper()
+	_, err := s.bus.Send(s.t.Context(), topic, eventbus.Raw{Payload: []byte(payload)}, eventbus.WithID(id))
+	require.NoError(s.t, err)
+}
+
+// awaitFailure waits for the failure of an event in a state.
+func (s *server) awaitFailure(topic, event string, state eventbus.FailureState) (failure eventbus.Failure) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool {
+		page, err := s.bus.Failures().List(s.t.Context(), topic, eventbus.FailureQuery{State: state})
+		require.NoError(s.t, err)
+		for _, f := range page.Failures {
+			if f.EventID == event {
+				failure = f
+				return true
+			}
+		}
+		return false
+	}, patience, 10*time.Millisecond, "%s is no failure", event)
+	return failure
+}
+
+func (s *server) awaitDone(topic string, want int64) {
+	s.t.Helper()
+	require.Eventually(s.t, func() bool { return s.stats(topic).Done >= want }, patience, 20*time.Millisecond, "events are not handled")
+}
+
+// Each thing that a handler can say comes to what it should.
+func TestHostedHandler(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires {
+		t.Run(wire.name, func(t *testing.T) {
+			t.Parallel()
+			address := freeAddress(t)
+			java := host(t, address, wire.options)
+			handler := fmt.Sprintf("id: bill, type: thrift, address: %q", address)
+			if wire.settings != "" {
+				handler += ", " + wire.settings
+			}
+			s := serve(t, fmt.Sprintf(`
+topics:
+  - name: invoices
+    handlers: [{%[1]s, retry: {initial: 50ms}}]
+  - name: urgent
+    handlers: [{%[1]s, retry: {max_attempts: 1}, timeout: 500ms}]
+`, handler))
+
+			s.send("invoices", "fine", `{"invoice":1}`)
+			s.send("invoices", "later", `{"invoice":2,"bank":["busy","down","paid"]}`)
+			s.send("invoices", "wrong", `{"invoice":`)
+			s.send("urgent", "slow", `{"invoice":3,"bank":["slow"]}`)
+			sent := time.Now()
+			s.send("invoices", "pause", `{"invoice":4,"bank":["closed","paid"]}`)
+
+			paused := s.awaitFailure("invoices", "pause", eventbus.Retrying)
+			require.Contains(t, paused.Error, "answered RETRY_AFTER: the bank is closed")
+			require.GreaterOrEqual(t, paused.NextAttempt.Sub(paused.FailedAt), 2*time.Second)
+			java.until(`^pause attempt 2$`)
+			require.GreaterOrEqual(t, time.Since(sent), 2*time.Second, "the pause was not kept")
+
+			wrong := s.awaitFailure("invoices", "wrong", eventbus.Dead)
+			require.Equal(t, eventbus.ReasonRejected, wrong.Reason)
+			require.Equal(t, 1, wrong.Attempts)
+			require.Regexp(t, `answered REJECT: this is no JSON: .+`, wrong.Error)
+
+			slow := s.awaitFailure("urgent", "slow", eventbus.Dead)
+			require.Equal(t, eventbus.ReasonExhausted, slow.Reason)
+			require.Contains(t, slow.Error, "deadline exceeded")
+			java.until(`^slow attempt 1: DONE$`) // whatever the bus thinks of it
+
+			s.awaitDone("invoices", 3)
+			java.until(`^later attempt 3: DONE$`)
+			for line, want := range map[string]int{
+				`^fine attempt \d$`: 1, `^fine attempt 1: DONE$`: 1,
+				`^later attempt \d$`: 3, `^later attempt 1: RETRY: not handled$`: 1, `^later attempt 2: RETRY: the bank is down$`: 1,
+				`^wrong attempt \d$`: 1, `^wrong attempt 1: REJECT: this is no JSON`: 1,
+				`^pause attempt \d$`: 2, `^pause attempt 1: RETRY_AFTER: the bank is closed$`: 1, `^pause attempt 2: DONE$`: 1,
+				`^slow attempt \d$`: 1,
+			} {
+				require.Equal(t, want, java.count(line), line)
+			}
+			stats := s.stats("invoices")
+			require.Equal(t, []int64{4, 3, 4, 1, 0}, []int64{stats.Sent, stats.Done, stats.Failed, stats.Dead, stats.Retrying})
+			s.process.stop(0)
+			java.stop(143)
+		})
+	}
+}
+
+// A process that dies takes no event with it: what it was at, and what comes while
+// it is away, is handled once it is back. The breaker keeps the attempts.
+func TestHostedHandlerDies(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires[1:3] {
+		t.Run(wire.name, func(t *testing.T) {
+			t.Parallel()
+			address := freeAddress(t)
+			java := host(t, address, wire.options)
+			s := serve(t, fmt.Sprintf(`
+topics:
+  - name: invoices
+    handlers:
+      - {id: bill, type: thrift, address: %q, %s, retry: {max_attempts: 5, initial: 50ms}, breaker: {failures: 3, open: 300ms}}
+`, address, wire.settings))
+			s.send("invoices", "begun", `{"invoice":1,"bank":["slow"]}`)
+			java.until(`^begun attempt 1$`)
+			java.kill()
+			for i := range 20 {
+				s.send("invoices", fmt.Sprintf("i-%d", i), fmt.Sprintf(`{"invoice":%d}`, 100+i))
+			}
+			s.until(`a circuit breaker has opened.* handler=bill`)
+			require.Zero(t, s.stats("invoices").Done)
+
+			java = host(t, address, wire.options)
+			s.awaitDone("invoices", 21)
+			require.Equal(t, 21, java.count(`^\S+ attempt \d: DONE$`), "each is handled once")
+			stats := s.stats("invoices")
+			require.Equal(t, []int64{0, 0, 0}, []int64{stats.Dead, stats.Retrying, stats.Died})
+			require.Positive(t, stats.Failed)
+			require.NotContains(t, java.said(), "begun attempt 1\n")
+			s.process.stop(0)
+			java.stop(143)
+		})
+	}
+}
+
+// A restart between two events costs no attempt.
+func TestHostedHandlerRestarts(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires[1:3] {
+		t.Run(wire.name, func(t *testing.T) {
+			t.Parallel()
+			address := freeAddress(t)
+			s := serve(t, fmt.Sprintf("topics: [{name: invoices, handlers: [{id: bill, type: thrift, address: %q, %s}]}]", address, wire.settings))
+			for i := range 3 {
+				java := host(t, address, wire.options)
+				id := fmt.Sprintf("i-%d", i)
+				s.send("invoices", id, fmt.Sprintf(`{"invoice":%d}`, i))
+				java.until(`^` + id + ` attempt 1: DONE$`)
+				s.awaitDone("invoices", int64(i+1))
+				java.stop(143)
+			}
+			require.Zero(t, s.stats("invoices").Failed)
+			s.process.stop(0)
+		})
+	}
+}
+
+func TestHostedHandlerSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
+	taken := startRedis(t).Options().Addr
+	for args, says := range map[string]string{
+		"127.0.0.1":           `^HostedHandler: HOST:PORT is needed, got 127\.0\.0\.1$`,
+		"127.0.0.1:0 --token": `^HostedHandler: option --token needs a value$`,
+		"127.0.0.1:0 --tls":   `^HostedHandler: --tls and --token are for clients$`,
+		taken:                 `^HostedHandler: Could not create ServerSocket on address `,
+	} {
+		java := startJava(t, nil, "HostedHandler", strings.Fields(args)...)
+		require.NotZero(t, java.wait())
+		java.until(says)
+	}
+}
