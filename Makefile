@@ -15,8 +15,8 @@ test: ## Run all tests with the race detector; installs redis-server where it ma
 	@.ci/need redis-server gcc
 	go test -race -timeout 20m ./...
 
-test-java: ## Run the bus beside Java programs on Redisson; installs Java and Maven where it may
-	@.ci/need redis-server gcc java javac mvn
+test-java: ## Run the bus beside Java programs, on Redisson and on Thrift; installs Java and Maven where it may
+	@.ci/need redis-server gcc thrift openssl java javac keytool mvn
 	go test -race -timeout 30m -tags java -count 1 ./examples/java
 
 lint: ## Check gofmt, go vet and staticcheck; generated code is left out
@@ -40,6 +40,7 @@ fuzz: ## Run each fuzz target for FUZZTIME (30s)
 	done
 
 examples: ## Run each example; each must end by itself with 0
+	@.ci/need redis-server thrift python3-thrift
 	@for run in examples/*/run.sh; do \
 		echo "$$run"; \
 		bash "$$run" </dev/null || exit 1; \
