@@ -94,6 +94,14 @@ func some[T any](list []T) []T {
 	return list
 }
 
+// listed is a list as the generated code must have it: it takes nil for no answer.
+func listed[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
 // names are the values of an enum of the IDL and what the bus calls them.
 type names[E ~int64, T ~string] map[E]T
 

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus"
@@ -89,6 +90,12 @@ func fromSelection(s *thriftbus.FailureSelection) (eventbus.FailureFilter, error
 	f := eventbus.FailureFilter{IDs: s.Ids, Handler: deref(s.Handler), All: deref(s.All), State: deref(state)}
 	if s.BeforeMs != nil {
 		f.Before = time.UnixMilli(*s.BeforeMs).UTC()
+		if *s.BeforeMs <= 0 && err == nil {
+			err = &eventbus.ArgumentError{Field: "before_ms", Value: fmt.Sprint(*s.BeforeMs), Reason: "a time after 1970 is right"}
+		}
+	}
+	if len(s.Ids) > 0 && s.State != nil && err == nil {
+		err = &eventbus.ArgumentError{Field: "state", Reason: "ids go with nothing else: they pick failures in either state"}
 	}
 	if len(s.Ids) > maxIDs && err == nil {
 		err = &eventbus.ArgumentError{Field: "ids", Reason: "there are more than 1000; begin several jobs"}

@@ -31,7 +31,9 @@ func toMessage(m eventbus.Message) (*thriftbus.Message, error) {
 }
 
 func fromMessage(m *thriftbus.Message) (eventbus.Message, error) {
-	m = filled(m)
+	if m == nil || m.Payload == nil {
+		return eventbus.Message{}, &eventbus.ArgumentError{Field: "payload", Reason: "it is not set; an event without one has an empty payload that is set"}
+	}
 	delay, err := spanOf("delay_ms", deref(m.DelayMs))
 	out := eventbus.Message{
 		Value: eventbus.Raw{Payload: m.Payload, ContentType: deref(m.ContentType)},

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"testing"
@@ -111,7 +112,11 @@ func TestEveryFieldArrives(t *testing.T) {
 	whole(t, toJob, sure(fromJob))
 	whole(t, toStats, sure(fromStats))
 	whole(t, func(q eventbus.FailureQuery) *thriftbus.FailureQuery { return toFailureQuery("t", "g", q) }, fromFailureQuery)
-	whole(t, func(f eventbus.FailureFilter) *thriftbus.FailureSelection { return toSelection("t", "g", f) }, fromSelection)
+	selection := func(f eventbus.FailureFilter) *thriftbus.FailureSelection { return toSelection("t", "g", f) }
+	whole(t, selection, fromSelection, "IDs") // which go with nothing else
+	got, err := fromSelection(selection(eventbus.FailureFilter{IDs: []string{"a", "b"}}))
+	require.NoError(t, err)
+	require.Equal(t, eventbus.FailureFilter{IDs: []string{"a", "b"}}, got)
 
 	for _, zero := range []bool{true, false} {
 		var topic eventbus.Topic
@@ -169,7 +174,7 @@ func TestEdgesOfDurations(t *testing.T) {
 func TestWrongValuesAreRefused(t *testing.T) {
 	t.Parallel()
 	huge := int64(1) << 62
-	two := []*thriftbus.Message{{}, {DelayMs: &huge}}
+	two := []*thriftbus.Message{{Payload: []byte{}}, {Payload: []byte{}, DelayMs: &huge}}
 	for field, err := range map[string]error{
 		"delivery":         problem(fromSettings(&thriftbus.TopicSettings{Delivery: new(thriftbus.Delivery(3))})),
 		"wire":             problem(fromSettings(&thriftbus.TopicSettings{Wire: new(thriftbus.Wire(0))})),
@@ -181,7 +186,8 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"state":            problem(fromSelection(&thriftbus.FailureSelection{State: new(thriftbus.FailureState(-1))})),
 		"ids":              problem(fromSelection(&thriftbus.FailureSelection{Ids: make([]string, 1001)})),
 		"delay_ms":         problem(fromMessages(two)),
-		"due_at_ms":        problem(fromMessage(&thriftbus.Message{DelayMs: new(int64(1)), DueAtMs: new(int64(1))})),
+		"due_at_ms":        problem(fromMessage(&thriftbus.Message{Payload: []byte{}, DelayMs: new(int64(1)), DueAtMs: new(int64(1))})),
+		"before_ms":        problem(fromSelection(&thriftbus.FailureSelection{BeforeMs: new(-huge)})),
 		"Value":            problem(toMessage(eventbus.Message{Value: 1})),
 	} {
 		var argument *eventbus.ArgumentError
@@ -200,9 +206,16 @@ func TestMissingStructs(t *testing.T) {
 	t.Parallel()
 	require.Zero(t, fromPage(nil))
 	require.Zero(t, fromGroup(nil))
-	for _, err := range []error{problem(fromSettings(nil)), problem(fromTopicUpdate(nil)), problem(fromHandlerUpdate(nil)), problem(fromMessage(nil)), problem(fromMessages([]*thriftbus.Message{nil}))} {
+	for _, err := range []error{problem(fromSettings(nil)), problem(fromTopicUpdate(nil)), problem(fromHandlerUpdate(nil))} {
 		require.NoError(t, err)
 	}
+	// An event without a payload is somebody's mistake.
+	for _, m := range []*thriftbus.Message{nil, {}} {
+		var argument *eventbus.ArgumentError
+		require.ErrorAs(t, problem(fromMessage(m)), &argument)
+		require.Equal(t, "payload", argument.Field)
+	}
+	require.NoError(t, problem(fromMessage(&thriftbus.Message{Payload: []byte{}})))
 }
 
 func TestErrorsKeepWhatTheyAre(t *testing.T) {
@@ -215,6 +228,16 @@ func TestErrorsKeepWhatTheyAre(t *testing.T) {
 		if c.code != "unavailable" { // which stands for the ends of contexts as well
 			require.ErrorIs(t, got, c.err)
 		}
+	}
+	// An exception whose code is new has the meaning of its kind.
+	got0, _ := fromException(&thriftbus.Unavailable{Message: "x", Code: "of the future"})
+	require.ErrorIs(t, got0, eventbus.ErrUnavailable)
+	// Of several wrong arguments none is named alone.
+	several, _ := toException(errors.Join(&eventbus.ArgumentError{Field: "A", Reason: "a"}, &eventbus.ArgumentError{Field: "B", Reason: "b"})).(*thriftbus.InvalidArgument)
+	require.Empty(t, several.Field)
+	require.Contains(t, several.Reason, "B")
+	for field, want := range map[string]string{"MaxWaiting": "max_waiting", "Timeout": "timeout_ms", "IfRevision": "if_revision", "handler id": "id", "header name": "header_name", "Groups[1].Name": "name"} {
+		require.Equal(t, want, fieldName(field))
 	}
 	argument := &eventbus.ArgumentError{Field: "f", Value: "1", Reason: "2 is right"}
 	got, _ := fromException(toException(fmt.Errorf("do: %w", argument)))

@@ -12,9 +12,6 @@ func fromPage(p *thriftbus.Page) Page {
 	if p == nil {
 		return Page{}
 	}
-	if p.Limit != nil && *p.Limit <= 0 {
-		return Page{Limit: -1} // 0 is not 100 for somebody who said it
-	}
 	return Page{Limit: int(deref(p.Limit)), Cursor: deref(p.Cursor)}
 }
 

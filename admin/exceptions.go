@@ -3,6 +3,8 @@ package admin
 import (
 	"context"
 	"errors"
+	"strings"
+	"unicode"
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
@@ -78,9 +80,10 @@ func exception(k kind, code string, err error) error {
 		return &thriftbus.AlreadyExists{Message: text, Code: code}
 	case invalidArgument:
 		e := &thriftbus.InvalidArgument{Message: text, Code: code, Reason: text}
-		var argument *eventbus.ArgumentError
-		if errors.As(err, &argument) {
-			e.Field, e.Reason = argument.Field, argument.Reason
+		if all := arguments(err); len(all) == 1 {
+			e.Field, e.Reason = fieldName(all[0].Field), all[0].Reason
+		} else if code == "payload_too_large" {
+			e.Field = "payload"
 		}
 		return e
 	case disabled:
@@ -92,6 +95,45 @@ func exception(k kind, code string, err error) error {
 	default:
 		return &thriftbus.Unauthenticated{Message: text, Code: code}
 	}
+}
+
+// fieldName is a field of the bus's as the IDL calls it: MaxWaiting is max_waiting,
+// and durations say their unit.
+func fieldName(field string) string {
+	field = field[strings.LastIndexByte(field, '.')+1:]
+	var b strings.Builder
+	for i, r := range field {
+		if r == ' ' {
+			r = '_'
+		}
+		if unicode.IsUpper(r) && i > 0 && !unicode.IsUpper(rune(field[i-1])) {
+			b.WriteByte('_')
+		}
+		b.WriteRune(unicode.ToLower(r))
+	}
+	name := b.String()
+	switch name {
+	case "timeout", "retry_initial", "retry_max", "breaker_open", "dead_age", "delay", "due_at", "before":
+		return name + "_ms"
+	case "handler_id":
+		return "id"
+	}
+	return name
+}
+
+// arguments are all that an error says of arguments.
+func arguments(err error) (all []*eventbus.ArgumentError) {
+	switch e := err.(type) {
+	case *eventbus.ArgumentError:
+		return []*eventbus.ArgumentError{e}
+	case interface{ Unwrap() error }:
+		return arguments(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			all = append(all, arguments(one)...)
+		}
+	}
+	return all
 }
 
 // remoteError is an error that a server has sent: its text, and what it is.
@@ -109,6 +151,7 @@ func (e *remoteError) Unwrap() []error { return e.is }
 func fromException(err error) (meant error, ok bool) {
 	var text, code string
 	var is []error
+	var class error // what an exception is whose code is not known here
 	var (
 		missing  *thriftbus.NotFound
 		exists   *thriftbus.AlreadyExists
@@ -124,24 +167,27 @@ func fromException(err error) (meant error, ok bool) {
 	case errors.As(err, &exists):
 		text, code = exists.Message, exists.Code
 	case errors.As(err, &invalid):
-		text, code = invalid.Message, invalid.Code
+		text, code, class = invalid.Message, invalid.Code, eventbus.ErrInvalidArgument
 		is = append(is, &eventbus.ArgumentError{Field: invalid.Field, Reason: invalid.Reason})
 	case errors.As(err, &off):
 		text, code = off.Message, off.Code
 	case errors.As(err, &changed):
-		text, code = changed.Message, changed.Code
+		text, code, class = changed.Message, changed.Code, eventbus.ErrConflict
 	case errors.As(err, &down):
-		text, code = down.Message, down.Code
+		text, code, class = down.Message, down.Code, eventbus.ErrUnavailable
 	case errors.As(err, &stranger):
-		text, code = stranger.Message, stranger.Code
+		text, code, class = stranger.Message, stranger.Code, ErrUnauthenticated
 	default:
 		return err, false
 	}
 	for _, c := range codes {
 		if c.code == code {
-			is = append(is, c.err)
+			class = c.err
 			break
 		}
+	}
+	if class != nil {
+		is = append(is, class)
 	}
 	return &remoteError{text: text, is: is}, true
 }

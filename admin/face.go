@@ -2,6 +2,8 @@ package admin
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -56,6 +58,20 @@ func done(do func(ctx context.Context) error) func(ctx context.Context) (nothing
 	return func(ctx context.Context) (nothing, error) { return nothing{}, do(ctx) }
 }
 
+// text is an argument as the log shows it: what is set in it, as JSON. It is written
+// only where a line is.
+func text(argument any) slog.LogValuer { return logged{argument} }
+
+type logged struct{ argument any }
+
+func (l logged) LogValue() slog.Value {
+	b, err := json.Marshal(l.argument)
+	if err != nil {
+		return slog.AnyValue(err)
+	}
+	return slog.StringValue(string(b))
+}
+
 // topicAfter reads a topic as a change has left it.
 func (f *face) topicAfter(ctx context.Context, topic string, change error) (*thriftbus.Topic, error) {
 	if change != nil {
@@ -63,7 +79,7 @@ func (f *face) topicAfter(ctx context.Context, topic string, change error) (*thr
 	}
 	t, err := f.api.GetTopic(ctx, topic)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("it is done; reading the topic again: %w", err)
 	}
 	return toTopic(t), nil
 }

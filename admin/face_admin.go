@@ -26,7 +26,8 @@ func (f eventAdmin) ListTopics(ctx context.Context, page *thriftbus.Page) (*thri
 
 func (f eventAdmin) GetTopic(ctx context.Context, name string) (*thriftbus.Topic, error) {
 	return quietly(ctx, f.face, "getTopic", func(ctx context.Context) (*thriftbus.Topic, error) {
-		return f.topicAfter(ctx, name, nil)
+		t, err := f.api.GetTopic(ctx, name)
+		return toTopic(t), err
 	})
 }
 
@@ -37,17 +38,22 @@ func (f eventAdmin) CreateTopic(ctx context.Context, name string, settings *thri
 			err = f.api.CreateTopic(ctx, name, cfg)
 		}
 		return f.topicAfter(ctx, name, err)
-	}, "topic", name, "settings", settings)
+	}, "topic", name, "settings", text(settings))
 }
 
 func (f eventAdmin) UpdateTopic(ctx context.Context, name string, update *thriftbus.TopicUpdate) (*thriftbus.Topic, error) {
 	return changes(ctx, f.face, "updateTopic", func(ctx context.Context) (*thriftbus.Topic, error) {
 		u, err := fromTopicUpdate(update)
-		if err == nil {
-			_, err = f.api.UpdateTopic(ctx, name, u)
+		if err != nil {
+			return nil, err
 		}
-		return f.topicAfter(ctx, name, err)
-	}, "topic", name, "update", update)
+		revision, err := f.api.UpdateTopic(ctx, name, u)
+		t, err := f.topicAfter(ctx, name, err)
+		if err == nil {
+			t.Revision = revision // what others have changed since is no part of it
+		}
+		return t, err
+	}, "topic", name, "update", text(update))
 }
 
 func (f eventAdmin) DeleteTopic(ctx context.Context, name string) error {
@@ -103,7 +109,7 @@ func (f eventAdmin) UpdateHandler(ctx context.Context, handler *thriftbus.Handle
 			return 0, err
 		}
 		return f.api.UpdateHandler(ctx, h.Topic, h.Group, h.ID, u)
-	}, "topic", h.Topic, "group", h.Group, "handler", h.ID, "update", update)
+	}, "topic", h.Topic, "group", h.Group, "handler", h.ID, "update", text(update))
 }
 
 func (f eventAdmin) EnableHandler(ctx context.Context, handler *thriftbus.HandlerRef) error {
@@ -169,7 +175,7 @@ func (f eventAdmin) beginJob(ctx context.Context, op string, s *thriftbus.Failur
 		}
 		j, err := begin(ctx, s.Topic, s.Group, filter)
 		return toJob(j), err
-	}, "topic", s.Topic, "group", s.Group, "ids", len(s.Ids), "handler", s.GetHandler(), "before", timeOf(s.GetBeforeMs()), "all", s.GetAll())
+	}, "selection", text(s))
 }
 
 func (f eventAdmin) GetJob(ctx context.Context, id string) (*thriftbus.Job, error) {
@@ -196,7 +202,8 @@ func (f eventAdmin) ListDelayed(ctx context.Context, topic, group string, page *
 
 func (f eventAdmin) CancelDelayed(ctx context.Context, topic, id string) ([]string, error) {
 	return changes(ctx, f.face, "cancelDelayed", func(ctx context.Context) ([]string, error) {
-		return f.api.CancelDelayed(ctx, topic, id)
+		groups, err := f.api.CancelDelayed(ctx, topic, id)
+		return listed(groups), err
 	}, "topic", topic, "event", id)
 }
 
@@ -222,7 +229,7 @@ func (f eventAdmin) ListUnreadable(ctx context.Context, topic, group string, lim
 func (f eventAdmin) GetStats(ctx context.Context, topic string) ([]*thriftbus.Stats, error) {
 	return quietly(ctx, f.face, "getStats", func(ctx context.Context) ([]*thriftbus.Stats, error) {
 		all, err := f.api.Stats(ctx, topic)
-		return each(all, toStats), err
+		return listed(each(all, toStats)), err
 	})
 }
 
@@ -248,11 +255,10 @@ func (f eventBus) SendDelayed(ctx context.Context, topic string, message *thrift
 
 func (f eventBus) sendOne(ctx context.Context, op, topic string, message *thriftbus.Message, delayMs *int64) (string, error) {
 	return quietly(ctx, f.face, op, func(ctx context.Context) (string, error) {
-		message = filled(message)
-		if delayMs != nil && (message.DelayMs != nil || message.DueAtMs != nil) {
-			return "", &eventbus.ArgumentError{Field: "message", Reason: "sendDelayed is told the delay; the message names none"}
-		}
-		if delayMs != nil {
+		if delayMs != nil && message != nil {
+			if message.DelayMs != nil || message.DueAtMs != nil {
+				return "", &eventbus.ArgumentError{Field: "message", Reason: "sendDelayed is told the delay; the message names none"}
+			}
 			message.DelayMs = delayMs
 		}
 		m, err := fromMessage(message)
@@ -273,6 +279,7 @@ func (f eventBus) SendBatch(ctx context.Context, topic string, messages []*thrif
 		if err != nil {
 			return nil, err
 		}
-		return f.api.SendBatch(ctx, topic, batch)
+		ids, err := f.api.SendBatch(ctx, topic, batch)
+		return listed(ids), err
 	})
 }

@@ -3,8 +3,10 @@ package admin
 import (
 	"cmp"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed4933/eventbus/eventbus"
 )
@@ -22,20 +24,37 @@ func (p Page) check() error {
 	if p.Limit < 0 || p.Limit > MaxPage {
 		return &eventbus.ArgumentError{Field: "limit", Value: fmt.Sprint(p.Limit), Reason: "1 to 1000 are right"}
 	}
-	if _, err := base64.RawURLEncoding.DecodeString(p.Cursor); err != nil {
+	if _, err := p.after(); err != nil {
 		return &eventbus.ArgumentError{Field: "cursor", Value: fmt.Sprintf("%.80q", p.Cursor), Reason: "it is not one that a page returned as its next"}
 	}
 	return nil
+}
+
+// cursorHead is what the text of a cursor begins with, so that others are found out.
+const cursorHead = "after "
+
+func cursor(last string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(cursorHead + last))
+}
+
+// after is the key after which the page begins; "" for the first page.
+func (p Page) after() (string, error) {
+	text, err := base64.RawURLEncoding.DecodeString(p.Cursor)
+	key, ok := strings.CutPrefix(string(text), cursorHead)
+	if p.Cursor != "" && err == nil && !ok {
+		err = errors.New("no cursor")
+	}
+	return key, err
 }
 
 // cut returns the page of a list that is sorted by its keys, and the cursor of the
 // next page. A cursor is the last key of its page, so that it also holds when the
 // list has changed.
 func cut[T any](all []T, p Page, key func(T) string, size func(T) int) (page []T, next string) {
-	after, _ := base64.RawURLEncoding.DecodeString(p.Cursor) // check has seen it
+	after, _ := p.after() // check has seen it
 	all = slices.SortedFunc(slices.Values(all), func(a, b T) int { return cmp.Compare(key(a), key(b)) })
 	if len(after) > 0 {
-		first, found := slices.BinarySearchFunc(all, string(after), func(e T, k string) int { return cmp.Compare(key(e), k) })
+		first, found := slices.BinarySearchFunc(all, after, func(e T, k string) int { return cmp.Compare(key(e), k) })
 		if found {
 			first++
 		}
@@ -52,5 +71,3 @@ func cut[T any](all []T, p Page, key func(T) string, size func(T) int) (page []T
 	}
 	return all, ""
 }
-
-func cursor(last string) string { return base64.RawURLEncoding.EncodeToString([]byte(last)) }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"mime"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
@@ -35,7 +37,7 @@ type Limits = port.Limits
 type ServerConfig struct {
 	// Listen is HOST:PORT. Defaults to DefaultListen; port 0 takes a free one. A host
 	// that others than this machine reach, and an empty one, which is all addresses,
-	// need TLS or Token.
+	// need a Token, or TLS with clients' certificates.
 	Listen string
 	// TLS makes every client speak TLS. With ClientAuth and ClientCAs set in it, they
 	// need certificates.
@@ -60,6 +62,8 @@ type ServerConfig struct {
 type Server struct {
 	listener net.Listener
 	port     *port.Server
+	calls    http.Handler // over HTTP
+	token    bool         // or certificates are demanded
 	stop     time.Duration
 }
 
@@ -84,7 +88,14 @@ func Listen(api API, cfg ServerConfig) (*Server, error) {
 		}, admin),
 		HTTP: http.HandlerFunc(s.serveHTTP), TLS: cfg.TLS, Limits: cfg.Limits, Log: f.log,
 	})
+	s.token = cfg.Token != "" || certified(cfg.TLS)
+	s.calls = http.NewCrossOriginProtection().Handler(s.port.ThriftHandler())
 	return s, nil
+}
+
+// certified tells that clients need certificates.
+func certified(c *tls.Config) bool {
+	return c != nil && c.ClientAuth == tls.RequireAndVerifyClientCert
 }
 
 // Addr is the address on which the server listens.
@@ -97,13 +108,18 @@ func (s *Server) Serve(ctx context.Context) error {
 	go func() { served <- s.port.Serve(s.listener) }()
 	select {
 	case err := <-served:
+		s.shutdown(ctx)
 		return fmt.Errorf("serve the admin service: %w", err)
 	case <-ctx.Done():
 	}
+	s.shutdown(ctx)
+	return <-served
+}
+
+func (s *Server) shutdown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.stop)
 	defer cancel()
 	_ = s.port.Shutdown(ctx) // calls that took longer were ended
-	return <-served
 }
 
 // Close closes a server that does not serve.
@@ -123,12 +139,36 @@ func Serve(ctx context.Context, api API, cfg ServerConfig) error {
 	return s.Serve(ctx)
 }
 
+// serveHTTP takes calls. A page in somebody's browser reaches the port, too, and must
+// not call: it can send no body of this type without asking first, which is not
+// answered.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != ThriftPath {
 		http.Error(w, "This is the Thrift port of an event bus; Thrift over HTTP is at "+ThriftPath+".", http.StatusNotFound)
 		return
 	}
-	s.port.ThriftHandler().ServeHTTP(w, r)
+	if kind, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); kind != thriftType {
+		http.Error(w, "The Content-Type of Thrift over HTTP is "+thriftType+".", http.StatusUnsupportedMediaType)
+		return
+	}
+	if !s.token && !local(r.Host) {
+		http.Error(w, "Without a token only this machine is served: the Host of the request must be 127.0.0.1, [::1] or localhost.", http.StatusForbidden)
+		return
+	}
+	s.calls.ServeHTTP(w, r)
+}
+
+// thriftType is the media type that clients of Thrift over HTTP send.
+const thriftType = "application/x-thrift"
+
+// local tells that a request was meant for this machine, and not for a name that
+// somebody has made lead to it.
+func local(host string) bool {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
 // address is where to listen, if that may be.
@@ -146,8 +186,8 @@ func (cfg *ServerConfig) address() (*net.TCPAddr, error) {
 			return nil, &eventbus.ArgumentError{Field: "Token", Reason: "it has other characters than visible ASCII, which no header can carry"}
 		}
 	}
-	if !address.IP.IsLoopback() && cfg.TLS == nil && cfg.Token == "" {
-		return nil, wrong("others than this machine reach it, and anybody could change everything; set a token, or TLS, or listen on 127.0.0.1")
+	if !address.IP.IsLoopback() && !certified(cfg.TLS) && cfg.Token == "" {
+		return nil, wrong("others than this machine reach it, and anybody could change everything; set a token, or TLS with clients' certificates, or listen on 127.0.0.1")
 	}
 	return address, nil
 }

@@ -285,9 +285,11 @@ func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
 		_, err := admin.Listen(s, admin.ServerConfig{Listen: listen})
 		require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
 		require.ErrorContains(t, err, "set a token, or TLS")
+		_, err = admin.Listen(s, admin.ServerConfig{Listen: listen, TLS: &tls.Config{}}) // anybody speaks it
+		require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
 	}
 	for listen, cfg := range map[string]admin.ServerConfig{
-		":0": {Token: "t"}, "0.0.0.0:0": {TLS: &tls.Config{}}, "localhost:0": {}, "127.0.0.1:0": {},
+		":0": {Token: "t"}, "0.0.0.0:0": {TLS: &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert}}, "localhost:0": {}, "127.0.0.1:0": {},
 	} {
 		cfg.Listen = listen
 		server, err := admin.Listen(s, cfg)
@@ -306,7 +308,7 @@ func TestLogSaysWhoChangedWhat(t *testing.T) {
 	log := &lines{}
 	address, _ := serve(t, s, admin.ServerConfig{Logger: slog.New(slog.NewTextHandler(log, nil))})
 	c := client(t, admin.ClientConfig{Address: address})
-	require.NoError(t, c.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	require.NoError(t, c.CreateTopic(t.Context(), topic, eventbus.TopicConfig{MaxWaiting: 5}))
 	require.NoError(t, c.DisableTopic(t.Context(), topic))
 	require.Error(t, c.EnableTopic(t.Context(), "none"))
 	_, err := c.GetTopic(t.Context(), topic)
@@ -314,6 +316,7 @@ func TestLogSaysWhoChangedWhat(t *testing.T) {
 	got := strings.Split(strings.TrimSpace(log.String()), "\n")
 	require.Len(t, got, 3, log.String()) // reading is not logged
 	require.Contains(t, got[0], "call=createTopic by=127.0.0.1:")
+	require.Contains(t, got[0], `\"max_waiting\":5`)
 	require.Contains(t, got[1], "call=disableTopic")
 	require.Contains(t, got[1], "topic=orders")
 	require.Contains(t, got[2], "topic not found")

@@ -299,8 +299,8 @@ func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureF
 	if err != nil {
 		return 0, doing(err)
 	}
-	if before := filter.Before.UnixMilli() - 1; !filter.Before.IsZero() && before < cutoff {
-		cutoff = before
+	if !filter.Before.IsZero() && filter.Before.Before(time.UnixMilli(cutoff+1)) {
+		cutoff = filter.Before.Add(-time.Millisecond).UnixMilli()
 	}
 	var score int64
 	var last string

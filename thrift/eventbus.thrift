@@ -12,9 +12,10 @@
 //  - An empty group is the group of the server ("default", unless it was
 //    configured otherwise).
 //  - Lists come in pages: at most `limit` elements, 100 by default and 1000 at
-//    most, and fewer where they would not fit into a frame of 16 MB. `next_cursor` is
-//    the cursor of the page that follows, empty at the end. A cursor is valid
-//    only for the call that returned it.
+//    most. `next_cursor` is the cursor of the page that follows, empty at the end. A
+//    page may be shorter than was asked for, or empty, although more follow: go on
+//    until next_cursor is empty. A cursor is valid only for the call that returned it.
+//  - Messages have at most 16 384 000 bytes, the usual limit of frames.
 //  - Fields and enum values will be added. What a client does not know it may
 //    ignore; what the server does not know it refuses with InvalidArgument where
 //    ignoring it could do harm.
@@ -33,7 +34,7 @@ namespace js eventbus.v1
 
 // ---------------------------------------------------------------- exceptions
 
-/** There is no such thing; nothing was done. */
+/** There is no such thing. */
 exception NotFound {
   /** What happened, where, and what would be right: for people. */
   1: string message
@@ -56,7 +57,7 @@ exception InvalidArgument {
   1: string message
   /** "invalid_argument" or "payload_too_large". */
   2: string code
-  /** The argument that is wrong; empty when it is not one alone. */
+  /** The field or argument that is wrong; empty when it is not one alone. */
   3: string field
   /** Why it is wrong, and what would be right. */
   4: string reason
@@ -81,7 +82,7 @@ exception Conflict {
 
 /**
  * Redis cannot be reached, or cannot be used as it is; or the server is stopping.
- * The message says when it is uncertain whether something was done.
+ * What was asked may be done, unless the message says otherwise: read it again.
  */
 exception Unavailable {
   1: string message
@@ -103,7 +104,7 @@ exception Unauthenticated {
 
 /** Which part of a list is asked for. */
 struct Page {
-  /** How many at most, 1 to 1000. Default 100. */
+  /** How many at most, up to 1000. Default, and what 0 means: 100. */
   1: optional i32 limit
   /** `next_cursor` of the page before; not set, or empty, for the first. */
   2: optional string cursor
@@ -265,7 +266,7 @@ struct HandlerPage {
 
 /** An event to send. */
 struct Message {
-  /** The payload, sent byte for byte. */
+  /** The payload, sent byte for byte. It must be set, and may be empty; at most 1 MiB, unless the server allows more. */
   1: binary payload
   /** Its media type. Default "application/json" when it is JSON, else "application/octet-stream". */
   2: optional string content_type
@@ -343,7 +344,7 @@ struct FailureQuery {
   2: string group
   /** Default DEAD. */
   3: optional FailureState state
-  /** Only those of this handler. Default: of all. */
+  /** Only those of this handler; pages may then be empty although more follow. Default: of all. */
   4: optional string handler
   5: optional Page page
 }
@@ -358,11 +359,11 @@ struct FailureSelection {
   1: string topic
   /** Empty: the server's. */
   2: string group
-  /** These, at most 1000; goes with none of the others. */
+  /** These, at most 1000, in whichever state; goes with none of the others. */
   3: optional list<string> ids
   /** Those of this handler. */
   4: optional string handler
-  /** Those that failed last before this time. */
+  /** Those that failed last before this time, which is after 1970. */
   5: optional i64 before_ms
   /** Each one. */
   6: optional bool all
@@ -390,7 +391,11 @@ enum JobState {
   CANCELLED = 3
   /** It ended with an error; what was moved by then stays moved. */
   FAILED = 4
-  /** Its server died or was stopped; what was moved stays moved. Begin it again for the rest. */
+  /**
+   * Its server was stopped, or has been silent for 15 seconds and is taken for dead; what
+   * was moved stays moved. Begin it again for the rest. One that was only slow may yet
+   * be RUNNING again.
+   */
   INTERRUPTED = 5
 }
 
@@ -521,10 +526,10 @@ service EventAdmin {
     throws (1: InvalidArgument invalid, 2: Unavailable unavailable, 3: Unauthenticated unauthenticated)
 
   Topic getTopic(1: string name)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   Topic createTopic(1: string name, 2: TopicSettings settings)
-    throws (1: AlreadyExists exists, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
+    throws (1: AlreadyExists exists, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict, 6: NotFound missing)
 
   /** Changes settings, and returns the topic as it is then. Running processes follow within a second. */
   Topic updateTopic(1: string name, 2: TopicUpdate update)
@@ -554,10 +559,10 @@ service EventAdmin {
 
   /** The handlers of a topic in a group, by id: those that run somewhere, and those with settings of their own. */
   HandlerPage listHandlers(1: string topic, 2: string group, 3: Page page)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   Handler getHandler(1: HandlerRef handler)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   /** Changes settings. Running processes follow within a second; the handler need not run yet. Returns the topic's revision. */
   i64 updateHandler(1: HandlerRef handler, 2: HandlerUpdate update)
@@ -576,14 +581,14 @@ service EventAdmin {
 
   /** The failures of a state, those that failed first, or are due first, first. */
   FailurePage listFailures(1: FailureQuery query)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   /** One failure, with its event. */
   Failure getFailure(1: string topic, 2: string group, 3: string id)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   FailureCount countFailures(1: string topic, 2: string group)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   /**
    * Begins to hand failures to their handlers anew, and returns the job that does
@@ -605,19 +610,19 @@ service EventAdmin {
 
   /** The delayed events of a topic in a group, the one that is due first first. */
   DelayedPage listDelayed(1: string topic, 2: string group, 3: Page page)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   /** Cancels a delayed event in all groups, and returns those in which it was still waiting. */
   list<string> cancelDelayed(1: string topic, 2: string id)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   /** What others have put into the set of delayed events and nobody can read, at most `limit` of it (default 10, at most 100). */
   UnreadableEvents listUnreadable(1: string topic, 2: string group, 3: i32 limit)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   /** The figures of a topic, one element a group, by name. */
   list<Stats> getStats(1: string topic)
-    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
+    throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
   /** The processes that run handlers, by id, those included that are taken for dead. */
   ConsumerPage listConsumers(1: Page page)

@@ -355,7 +355,7 @@ func (p * Outcome) Value() (driver.Value, error) {
   }
 return int64(*p), nil
 }
-// There is no such thing; nothing was done.
+// There is no such thing.
 // 
 // Attributes:
 //  - Message: What happened, where, and what would be right: for people.
@@ -661,7 +661,7 @@ var _ thrift.TException = (*AlreadyExists)(nil)
 // Attributes:
 //  - Message
 //  - Code: "invalid_argument" or "payload_too_large".
-//  - Field: The argument that is wrong; empty when it is not one alone.
+//  - Field: The field or argument that is wrong; empty when it is not one alone.
 //  - Reason: Why it is wrong, and what would be right.
 type InvalidArgument struct {
   Message string `thrift:"message,1" db:"message" json:"message"`
@@ -1182,7 +1182,7 @@ func (Conflict) TExceptionType() thrift.TExceptionType {
 var _ thrift.TException = (*Conflict)(nil)
 
 // Redis cannot be reached, or cannot be used as it is; or the server is stopping.
-// The message says when it is uncertain whether something was done.
+// What was asked may be done, unless the message says otherwise: read it again.
 // 
 // Attributes:
 //  - Message
@@ -1486,7 +1486,7 @@ var _ thrift.TException = (*Unauthenticated)(nil)
 // Which part of a list is asked for.
 // 
 // Attributes:
-//  - Limit: How many at most, 1 to 1000. Default 100.
+//  - Limit: How many at most, up to 1000. Default, and what 0 means: 100.
 //  - Cursor: `next_cursor` of the page before; not set, or empty, for the first.
 type Page struct {
   Limit *int32 `thrift:"limit,1" db:"limit" json:"limit,omitempty"`
@@ -5304,7 +5304,7 @@ func (p *HandlerPage) String() string {
 // An event to send.
 // 
 // Attributes:
-//  - Payload: The payload, sent byte for byte.
+//  - Payload: The payload, sent byte for byte. It must be set, and may be empty; at most 1 MiB, unless the server allows more.
 //  - ContentType: Its media type. Default "application/json" when it is JSON, else "application/octet-stream".
 //  - ID: 1 to 255 bytes of UTF-8 without control characters. Default: a new UUIDv7.
 //  - Headers: CloudEvents extension attributes: names of a to z and 0 to 9, at most 20 characters.
@@ -6829,7 +6829,7 @@ func (p *Failure) String() string {
 //  - Topic
 //  - Group: Empty: the server's.
 //  - State: Default DEAD.
-//  - Handler: Only those of this handler. Default: of all.
+//  - Handler: Only those of this handler; pages may then be empty although more follow. Default: of all.
 //  - Page
 type FailureQuery struct {
   Topic string `thrift:"topic,1" db:"topic" json:"topic"`
@@ -7279,9 +7279,9 @@ func (p *FailurePage) String() string {
 // Attributes:
 //  - Topic
 //  - Group: Empty: the server's.
-//  - Ids: These, at most 1000; goes with none of the others.
+//  - Ids: These, at most 1000, in whichever state; goes with none of the others.
 //  - Handler: Those of this handler.
-//  - BeforeMs: Those that failed last before this time.
+//  - BeforeMs: Those that failed last before this time, which is after 1970.
 //  - All: Each one.
 //  - State: Default DEAD.
 type FailureSelection struct {
@@ -10837,6 +10837,8 @@ func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic
     return _r, _result39.Unavailable
   case _result39.Unauthenticated!= nil:
     return _r, _result39.Unauthenticated
+  case _result39.Conflict!= nil:
+    return _r, _result39.Conflict
   }
 
   if _ret40 := _result39.GetSuccess(); _ret40 != nil {
@@ -10870,6 +10872,8 @@ func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, setting
     return _r, _result43.Unauthenticated
   case _result43.Conflict!= nil:
     return _r, _result43.Conflict
+  case _result43.Missing!= nil:
+    return _r, _result43.Missing
   }
 
   if _ret44 := _result43.GetSuccess(); _ret44 != nil {
@@ -11107,6 +11111,8 @@ func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group
     return _r, _result70.Unavailable
   case _result70.Unauthenticated!= nil:
     return _r, _result70.Unauthenticated
+  case _result70.Conflict!= nil:
+    return _r, _result70.Conflict
   }
 
   if _ret71 := _result70.GetSuccess(); _ret71 != nil {
@@ -11136,6 +11142,8 @@ func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) 
     return _r, _result74.Unavailable
   case _result74.Unauthenticated!= nil:
     return _r, _result74.Unauthenticated
+  case _result74.Conflict!= nil:
+    return _r, _result74.Conflict
   }
 
   if _ret75 := _result74.GetSuccess(); _ret75 != nil {
@@ -11287,6 +11295,8 @@ func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery
     return _r, _result90.Unavailable
   case _result90.Unauthenticated!= nil:
     return _r, _result90.Unauthenticated
+  case _result90.Conflict!= nil:
+    return _r, _result90.Conflict
   }
 
   if _ret91 := _result90.GetSuccess(); _ret91 != nil {
@@ -11322,6 +11332,8 @@ func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group s
     return _r, _result94.Unavailable
   case _result94.Unauthenticated!= nil:
     return _r, _result94.Unauthenticated
+  case _result94.Conflict!= nil:
+    return _r, _result94.Conflict
   }
 
   if _ret95 := _result94.GetSuccess(); _ret95 != nil {
@@ -11353,6 +11365,8 @@ func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, grou
     return _r, _result98.Unavailable
   case _result98.Unauthenticated!= nil:
     return _r, _result98.Unauthenticated
+  case _result98.Conflict!= nil:
+    return _r, _result98.Conflict
   }
 
   if _ret99 := _result98.GetSuccess(); _ret99 != nil {
@@ -11515,6 +11529,8 @@ func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group 
     return _r, _result118.Unavailable
   case _result118.Unauthenticated!= nil:
     return _r, _result118.Unauthenticated
+  case _result118.Conflict!= nil:
+    return _r, _result118.Conflict
   }
 
   if _ret119 := _result118.GetSuccess(); _ret119 != nil {
@@ -11548,6 +11564,8 @@ func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id s
     return _r, _result122.Unavailable
   case _result122.Unauthenticated!= nil:
     return _r, _result122.Unauthenticated
+  case _result122.Conflict!= nil:
+    return _r, _result122.Conflict
   }
 
   return _result122.GetSuccess(), nil
@@ -11580,6 +11598,8 @@ func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, gro
     return _r, _result125.Unavailable
   case _result125.Unauthenticated!= nil:
     return _r, _result125.Unauthenticated
+  case _result125.Conflict!= nil:
+    return _r, _result125.Conflict
   }
 
   if _ret126 := _result125.GetSuccess(); _ret126 != nil {
@@ -11611,6 +11631,8 @@ func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*St
     return _r, _result129.Unavailable
   case _result129.Unauthenticated!= nil:
     return _r, _result129.Unauthenticated
+  case _result129.Conflict!= nil:
+    return _r, _result129.Conflict
   }
 
   return _result129.GetSuccess(), nil
@@ -11965,6 +11987,8 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -12068,6 +12092,8 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
       result.Unauthenticated = v
     case *Conflict:
       result.Conflict = v
+    case *NotFound:
+      result.Missing = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -12787,6 +12813,8 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -12888,6 +12916,8 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -13395,6 +13425,8 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -13496,6 +13528,8 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -13597,6 +13631,8 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -14106,6 +14142,8 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -14207,6 +14245,8 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -14308,6 +14348,8 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -14409,6 +14451,8 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
       result.Unavailable = v
     case *Unauthenticated:
       result.Unauthenticated = v
+    case *Conflict:
+      result.Conflict = v
     default:
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
@@ -15181,12 +15225,14 @@ func (p *EventAdminGetTopicArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminGetTopicResult struct {
   Success *Topic `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminGetTopicResult() *EventAdminGetTopicResult {
@@ -15228,6 +15274,13 @@ func (p *EventAdminGetTopicResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminGetTopicResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminGetTopicResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminGetTopicResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminGetTopicResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -15246,6 +15299,10 @@ func (p *EventAdminGetTopicResult) IsSetUnavailable() bool {
 
 func (p *EventAdminGetTopicResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminGetTopicResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminGetTopicResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -15311,6 +15368,16 @@ func (p *EventAdminGetTopicResult) Read(ctx context.Context, iprot thrift.TProto
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -15366,6 +15433,14 @@ func (p *EventAdminGetTopicResult)  ReadField4(ctx context.Context, iprot thrift
   return nil
 }
 
+func (p *EventAdminGetTopicResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminGetTopicResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "getTopic_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -15375,6 +15450,7 @@ func (p *EventAdminGetTopicResult) Write(ctx context.Context, oprot thrift.TProt
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -15444,6 +15520,19 @@ func (p *EventAdminGetTopicResult) writeField4(ctx context.Context, oprot thrift
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminGetTopicResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -15596,6 +15685,7 @@ func (p *EventAdminCreateTopicArgs) String() string {
 //  - Unavailable
 //  - Unauthenticated
 //  - Conflict
+//  - Missing
 type EventAdminCreateTopicResult struct {
   Success *Topic `thrift:"success,0" db:"success" json:"success,omitempty"`
   Exists *AlreadyExists `thrift:"exists,1" db:"exists" json:"exists,omitempty"`
@@ -15603,6 +15693,7 @@ type EventAdminCreateTopicResult struct {
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
   Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
+  Missing *NotFound `thrift:"missing,6" db:"missing" json:"missing,omitempty"`
 }
 
 func NewEventAdminCreateTopicResult() *EventAdminCreateTopicResult {
@@ -15651,6 +15742,13 @@ func (p *EventAdminCreateTopicResult) GetConflict() *Conflict {
   }
 return p.Conflict
 }
+var EventAdminCreateTopicResult_Missing_DEFAULT *NotFound
+func (p *EventAdminCreateTopicResult) GetMissing() *NotFound {
+  if !p.IsSetMissing() {
+    return EventAdminCreateTopicResult_Missing_DEFAULT
+  }
+return p.Missing
+}
 func (p *EventAdminCreateTopicResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -15673,6 +15771,10 @@ func (p *EventAdminCreateTopicResult) IsSetUnauthenticated() bool {
 
 func (p *EventAdminCreateTopicResult) IsSetConflict() bool {
   return p.Conflict != nil
+}
+
+func (p *EventAdminCreateTopicResult) IsSetMissing() bool {
+  return p.Missing != nil
 }
 
 func (p *EventAdminCreateTopicResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -15748,6 +15850,16 @@ func (p *EventAdminCreateTopicResult) Read(ctx context.Context, iprot thrift.TPr
           return err
         }
       }
+    case 6:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField6(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -15811,6 +15923,14 @@ func (p *EventAdminCreateTopicResult)  ReadField5(ctx context.Context, iprot thr
   return nil
 }
 
+func (p *EventAdminCreateTopicResult)  ReadField6(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Missing = &NotFound{}
+  if err := p.Missing.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Missing), err)
+  }
+  return nil
+}
+
 func (p *EventAdminCreateTopicResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "createTopic_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -15821,6 +15941,7 @@ func (p *EventAdminCreateTopicResult) Write(ctx context.Context, oprot thrift.TP
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
     if err := p.writeField5(ctx, oprot); err != nil { return err }
+    if err := p.writeField6(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -15903,6 +16024,19 @@ func (p *EventAdminCreateTopicResult) writeField5(ctx context.Context, oprot thr
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminCreateTopicResult) writeField6(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetMissing() {
+    if err := oprot.WriteFieldBegin(ctx, "missing", thrift.STRUCT, 6); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 6:missing: ", p), err) }
+    if err := p.Missing.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Missing), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 6:missing: ", p), err) }
   }
   return err
 }
@@ -18708,12 +18842,14 @@ func (p *EventAdminListHandlersArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminListHandlersResult struct {
   Success *HandlerPage `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminListHandlersResult() *EventAdminListHandlersResult {
@@ -18755,6 +18891,13 @@ func (p *EventAdminListHandlersResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminListHandlersResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminListHandlersResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminListHandlersResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminListHandlersResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -18773,6 +18916,10 @@ func (p *EventAdminListHandlersResult) IsSetUnavailable() bool {
 
 func (p *EventAdminListHandlersResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminListHandlersResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminListHandlersResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -18838,6 +18985,16 @@ func (p *EventAdminListHandlersResult) Read(ctx context.Context, iprot thrift.TP
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -18893,6 +19050,14 @@ func (p *EventAdminListHandlersResult)  ReadField4(ctx context.Context, iprot th
   return nil
 }
 
+func (p *EventAdminListHandlersResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminListHandlersResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "listHandlers_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -18902,6 +19067,7 @@ func (p *EventAdminListHandlersResult) Write(ctx context.Context, oprot thrift.T
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -18971,6 +19137,19 @@ func (p *EventAdminListHandlersResult) writeField4(ctx context.Context, oprot th
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminListHandlersResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -19086,12 +19265,14 @@ func (p *EventAdminGetHandlerArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminGetHandlerResult struct {
   Success *Handler `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminGetHandlerResult() *EventAdminGetHandlerResult {
@@ -19133,6 +19314,13 @@ func (p *EventAdminGetHandlerResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminGetHandlerResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminGetHandlerResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminGetHandlerResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminGetHandlerResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -19151,6 +19339,10 @@ func (p *EventAdminGetHandlerResult) IsSetUnavailable() bool {
 
 func (p *EventAdminGetHandlerResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminGetHandlerResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminGetHandlerResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -19216,6 +19408,16 @@ func (p *EventAdminGetHandlerResult) Read(ctx context.Context, iprot thrift.TPro
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -19271,6 +19473,14 @@ func (p *EventAdminGetHandlerResult)  ReadField4(ctx context.Context, iprot thri
   return nil
 }
 
+func (p *EventAdminGetHandlerResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminGetHandlerResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "getHandler_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -19280,6 +19490,7 @@ func (p *EventAdminGetHandlerResult) Write(ctx context.Context, oprot thrift.TPr
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -19349,6 +19560,19 @@ func (p *EventAdminGetHandlerResult) writeField4(ctx context.Context, oprot thri
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminGetHandlerResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -21064,12 +21288,14 @@ func (p *EventAdminListFailuresArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminListFailuresResult struct {
   Success *FailurePage `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminListFailuresResult() *EventAdminListFailuresResult {
@@ -21111,6 +21337,13 @@ func (p *EventAdminListFailuresResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminListFailuresResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminListFailuresResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminListFailuresResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminListFailuresResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -21129,6 +21362,10 @@ func (p *EventAdminListFailuresResult) IsSetUnavailable() bool {
 
 func (p *EventAdminListFailuresResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminListFailuresResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminListFailuresResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -21194,6 +21431,16 @@ func (p *EventAdminListFailuresResult) Read(ctx context.Context, iprot thrift.TP
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -21249,6 +21496,14 @@ func (p *EventAdminListFailuresResult)  ReadField4(ctx context.Context, iprot th
   return nil
 }
 
+func (p *EventAdminListFailuresResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminListFailuresResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "listFailures_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -21258,6 +21513,7 @@ func (p *EventAdminListFailuresResult) Write(ctx context.Context, oprot thrift.T
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -21327,6 +21583,19 @@ func (p *EventAdminListFailuresResult) writeField4(ctx context.Context, oprot th
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminListFailuresResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -21507,12 +21776,14 @@ func (p *EventAdminGetFailureArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminGetFailureResult struct {
   Success *Failure `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminGetFailureResult() *EventAdminGetFailureResult {
@@ -21554,6 +21825,13 @@ func (p *EventAdminGetFailureResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminGetFailureResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminGetFailureResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminGetFailureResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminGetFailureResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -21572,6 +21850,10 @@ func (p *EventAdminGetFailureResult) IsSetUnavailable() bool {
 
 func (p *EventAdminGetFailureResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminGetFailureResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminGetFailureResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -21637,6 +21919,16 @@ func (p *EventAdminGetFailureResult) Read(ctx context.Context, iprot thrift.TPro
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -21692,6 +21984,14 @@ func (p *EventAdminGetFailureResult)  ReadField4(ctx context.Context, iprot thri
   return nil
 }
 
+func (p *EventAdminGetFailureResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminGetFailureResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "getFailure_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -21701,6 +22001,7 @@ func (p *EventAdminGetFailureResult) Write(ctx context.Context, oprot thrift.TPr
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -21770,6 +22071,19 @@ func (p *EventAdminGetFailureResult) writeField4(ctx context.Context, oprot thri
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminGetFailureResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -21914,12 +22228,14 @@ func (p *EventAdminCountFailuresArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminCountFailuresResult struct {
   Success *FailureCount `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminCountFailuresResult() *EventAdminCountFailuresResult {
@@ -21961,6 +22277,13 @@ func (p *EventAdminCountFailuresResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminCountFailuresResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminCountFailuresResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminCountFailuresResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminCountFailuresResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -21979,6 +22302,10 @@ func (p *EventAdminCountFailuresResult) IsSetUnavailable() bool {
 
 func (p *EventAdminCountFailuresResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminCountFailuresResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminCountFailuresResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -22044,6 +22371,16 @@ func (p *EventAdminCountFailuresResult) Read(ctx context.Context, iprot thrift.T
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -22099,6 +22436,14 @@ func (p *EventAdminCountFailuresResult)  ReadField4(ctx context.Context, iprot t
   return nil
 }
 
+func (p *EventAdminCountFailuresResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminCountFailuresResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "countFailures_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -22108,6 +22453,7 @@ func (p *EventAdminCountFailuresResult) Write(ctx context.Context, oprot thrift.
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -22177,6 +22523,19 @@ func (p *EventAdminCountFailuresResult) writeField4(ctx context.Context, oprot t
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminCountFailuresResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -23952,12 +24311,14 @@ func (p *EventAdminListDelayedArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminListDelayedResult struct {
   Success *DelayedPage `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminListDelayedResult() *EventAdminListDelayedResult {
@@ -23999,6 +24360,13 @@ func (p *EventAdminListDelayedResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminListDelayedResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminListDelayedResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminListDelayedResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminListDelayedResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -24017,6 +24385,10 @@ func (p *EventAdminListDelayedResult) IsSetUnavailable() bool {
 
 func (p *EventAdminListDelayedResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminListDelayedResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminListDelayedResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -24082,6 +24454,16 @@ func (p *EventAdminListDelayedResult) Read(ctx context.Context, iprot thrift.TPr
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -24137,6 +24519,14 @@ func (p *EventAdminListDelayedResult)  ReadField4(ctx context.Context, iprot thr
   return nil
 }
 
+func (p *EventAdminListDelayedResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminListDelayedResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "listDelayed_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -24146,6 +24536,7 @@ func (p *EventAdminListDelayedResult) Write(ctx context.Context, oprot thrift.TP
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -24215,6 +24606,19 @@ func (p *EventAdminListDelayedResult) writeField4(ctx context.Context, oprot thr
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminListDelayedResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -24359,12 +24763,14 @@ func (p *EventAdminCancelDelayedArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminCancelDelayedResult struct {
   Success []string `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminCancelDelayedResult() *EventAdminCancelDelayedResult {
@@ -24404,6 +24810,13 @@ func (p *EventAdminCancelDelayedResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminCancelDelayedResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminCancelDelayedResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminCancelDelayedResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminCancelDelayedResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -24422,6 +24835,10 @@ func (p *EventAdminCancelDelayedResult) IsSetUnavailable() bool {
 
 func (p *EventAdminCancelDelayedResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminCancelDelayedResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminCancelDelayedResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -24480,6 +24897,16 @@ func (p *EventAdminCancelDelayedResult) Read(ctx context.Context, iprot thrift.T
     case 4:
       if fieldTypeId == thrift.STRUCT {
         if err := p.ReadField4(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
           return err
         }
       } else {
@@ -24556,6 +24983,14 @@ func (p *EventAdminCancelDelayedResult)  ReadField4(ctx context.Context, iprot t
   return nil
 }
 
+func (p *EventAdminCancelDelayedResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminCancelDelayedResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "cancelDelayed_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -24565,6 +25000,7 @@ func (p *EventAdminCancelDelayedResult) Write(ctx context.Context, oprot thrift.
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -24641,6 +25077,19 @@ func (p *EventAdminCancelDelayedResult) writeField4(ctx context.Context, oprot t
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminCancelDelayedResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -24821,12 +25270,14 @@ func (p *EventAdminListUnreadableArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminListUnreadableResult struct {
   Success *UnreadableEvents `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminListUnreadableResult() *EventAdminListUnreadableResult {
@@ -24868,6 +25319,13 @@ func (p *EventAdminListUnreadableResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminListUnreadableResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminListUnreadableResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminListUnreadableResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminListUnreadableResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -24886,6 +25344,10 @@ func (p *EventAdminListUnreadableResult) IsSetUnavailable() bool {
 
 func (p *EventAdminListUnreadableResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminListUnreadableResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminListUnreadableResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -24951,6 +25413,16 @@ func (p *EventAdminListUnreadableResult) Read(ctx context.Context, iprot thrift.
           return err
         }
       }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
     default:
       if err := iprot.Skip(ctx, fieldTypeId); err != nil {
         return err
@@ -25006,6 +25478,14 @@ func (p *EventAdminListUnreadableResult)  ReadField4(ctx context.Context, iprot 
   return nil
 }
 
+func (p *EventAdminListUnreadableResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminListUnreadableResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "listUnreadable_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -25015,6 +25495,7 @@ func (p *EventAdminListUnreadableResult) Write(ctx context.Context, oprot thrift
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -25084,6 +25565,19 @@ func (p *EventAdminListUnreadableResult) writeField4(ctx context.Context, oprot 
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminListUnreadableResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }
@@ -25192,12 +25686,14 @@ func (p *EventAdminGetStatsArgs) String() string {
 //  - Invalid
 //  - Unavailable
 //  - Unauthenticated
+//  - Conflict
 type EventAdminGetStatsResult struct {
   Success []*Stats `thrift:"success,0" db:"success" json:"success,omitempty"`
   Missing *NotFound `thrift:"missing,1" db:"missing" json:"missing,omitempty"`
   Invalid *InvalidArgument `thrift:"invalid,2" db:"invalid" json:"invalid,omitempty"`
   Unavailable *Unavailable `thrift:"unavailable,3" db:"unavailable" json:"unavailable,omitempty"`
   Unauthenticated *Unauthenticated `thrift:"unauthenticated,4" db:"unauthenticated" json:"unauthenticated,omitempty"`
+  Conflict *Conflict `thrift:"conflict,5" db:"conflict" json:"conflict,omitempty"`
 }
 
 func NewEventAdminGetStatsResult() *EventAdminGetStatsResult {
@@ -25237,6 +25733,13 @@ func (p *EventAdminGetStatsResult) GetUnauthenticated() *Unauthenticated {
   }
 return p.Unauthenticated
 }
+var EventAdminGetStatsResult_Conflict_DEFAULT *Conflict
+func (p *EventAdminGetStatsResult) GetConflict() *Conflict {
+  if !p.IsSetConflict() {
+    return EventAdminGetStatsResult_Conflict_DEFAULT
+  }
+return p.Conflict
+}
 func (p *EventAdminGetStatsResult) IsSetSuccess() bool {
   return p.Success != nil
 }
@@ -25255,6 +25758,10 @@ func (p *EventAdminGetStatsResult) IsSetUnavailable() bool {
 
 func (p *EventAdminGetStatsResult) IsSetUnauthenticated() bool {
   return p.Unauthenticated != nil
+}
+
+func (p *EventAdminGetStatsResult) IsSetConflict() bool {
+  return p.Conflict != nil
 }
 
 func (p *EventAdminGetStatsResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -25313,6 +25820,16 @@ func (p *EventAdminGetStatsResult) Read(ctx context.Context, iprot thrift.TProto
     case 4:
       if fieldTypeId == thrift.STRUCT {
         if err := p.ReadField4(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 5:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField5(ctx, iprot); err != nil {
           return err
         }
       } else {
@@ -25387,6 +25904,14 @@ func (p *EventAdminGetStatsResult)  ReadField4(ctx context.Context, iprot thrift
   return nil
 }
 
+func (p *EventAdminGetStatsResult)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Conflict = &Conflict{}
+  if err := p.Conflict.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Conflict), err)
+  }
+  return nil
+}
+
 func (p *EventAdminGetStatsResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "getStats_result"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -25396,6 +25921,7 @@ func (p *EventAdminGetStatsResult) Write(ctx context.Context, oprot thrift.TProt
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -25473,6 +25999,19 @@ func (p *EventAdminGetStatsResult) writeField4(ctx context.Context, oprot thrift
     }
     if err := oprot.WriteFieldEnd(ctx); err != nil {
       return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminGetStatsResult) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetConflict() {
+    if err := oprot.WriteFieldBegin(ctx, "conflict", thrift.STRUCT, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:conflict: ", p), err) }
+    if err := p.Conflict.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Conflict), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:conflict: ", p), err) }
   }
   return err
 }

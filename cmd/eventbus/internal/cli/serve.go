@@ -29,7 +29,8 @@ stdout.
 The HTTP side listens on ` + settings.DefaultListen + ` unless http.listen or --http says
 otherwise; "" there means none. The Thrift admin service listens on ` + settings.DefaultAdmin + `,
 or where admin.listen or --thrift says; on addresses that other machines reach only
-with a token (admin.token or ` + tokenVariable + `) or TLS.
+with a token (admin.token or ` + tokenVariable + `) or with clients' certificates
+(admin.tls with client_ca).
 
 SIGTERM and Ctrl-C stop softly: no more events are taken, and running handlers
 may end, for up to stop_timeout (30s). A second signal stops hard: their contexts
