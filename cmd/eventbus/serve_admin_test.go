@@ -90,7 +90,7 @@ topics: [{name: orders, handlers: [{id: print, type: log}]}]
 func TestServeRefusesToBeOpenToAll(t *testing.T) {
 	b := setup(t)
 	line := b.fails(2, "serve", "--http", "", "--thrift", "0.0.0.0:0")
-	require.Contains(t, line, "set a token, or TLS, or listen on 127.0.0.1")
+	require.Contains(t, line, "set a token, or TLS with clients' certificates, or listen on 127.0.0.1")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()
