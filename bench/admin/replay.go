@@ -71,8 +71,16 @@ func replay(ctx context.Context, rdb *redis.Client, address string, failures int
 		}
 	}
 	slices.Sort(asked)
-	fmt.Printf("replay: job %s, %d of %d failures moved in %v, %.0f a second; longest call of Redis %v; answers meanwhile p50 %v, p99 %v (%d)\n",
-		job.State, job.Moved, failures, took.Round(time.Millisecond), float64(job.Moved)/took.Seconds(), longest,
-		asked[len(asked)/2].Round(time.Microsecond), asked[len(asked)*99/100].Round(time.Microsecond), len(asked))
+	fmt.Printf("replay: job %s, %d of %d failures moved in %v, %.0f a second; longest call of Redis %v; %s\n",
+		job.State, job.Moved, failures, took.Round(time.Millisecond), float64(job.Moved)/took.Seconds(), longest, meanwhile(asked))
 	return err
+}
+
+// meanwhile says how long the answers took, sorted, that came while the job ran.
+func meanwhile(asked []time.Duration) string {
+	if len(asked) == 0 {
+		return "it ended before another call was answered"
+	}
+	return fmt.Sprintf("answers meanwhile p50 %v, p99 %v (%d)",
+		asked[len(asked)/2].Round(time.Microsecond), asked[len(asked)*99/100].Round(time.Microsecond), len(asked))
 }
