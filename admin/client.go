@@ -19,8 +19,9 @@ import (
 // end sooner.
 const DefaultCallTimeout = 30 * time.Second
 
-// maxFrame is the greatest answer that a client takes.
-const maxFrame = 16 << 20
+// maxFrame is the greatest frame that a client sends or takes: the default of
+// Thrift's libraries, and of the server.
+const maxFrame = thrift.DEFAULT_MAX_FRAME_SIZE
 
 // ClientConfig is the settings of a client.
 type ClientConfig struct {

@@ -100,6 +100,7 @@ func (x *exchange) beginFrame(size int) error {
 	switch {
 	case isHeader(first):
 		x.form.header = true
+		x.answer.max = max(x.answer.max-metaSize-ownHeaders, 0)
 		return x.beginHeader()
 	case isBinary(first):
 		return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"net"
 	"strings"
 	"testing"
 
@@ -59,7 +60,7 @@ func TestServer_Kinds(t *testing.T) {
 			require.NoError(t, err)
 			require.Len(t, big.Name, 5_000_000)
 			_, err = admin.GetTopic(t.Context(), "size 17000000")
-			requireException(t, err, thrift.INTERNAL_ERROR, "more than 16777216 bytes")
+			requireException(t, err, thrift.INTERNAL_ERROR, "bytes; ask for less")
 			goodCall()
 		})
 	}
@@ -155,4 +156,34 @@ func TestServer_Panic(t *testing.T) {
 	require.Contains(t, b.log.String(), "level=ERROR")
 	require.Contains(t, b.log.String(), "fakeAdmin")
 	stillServes(t, b.addr)
+}
+
+// The greatest answer fits what clients take, in a frame with what THeader puts
+// before it; one byte more is an error, and not a longer frame.
+func TestServer_GreatestAnswer(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, 16_384_000, DefaultMaxMessage, "the default of Java's frames")
+	const limit = 100_000
+	b := setup(t, func(c *Config) { c.Limits.MaxMessage = limit })
+	conf := &thrift.TConfiguration{MaxFrameSize: limit}
+	for name, protocol := range map[string]func(c net.Conn) thrift.TProtocol{
+		"framed": func(c net.Conn) thrift.TProtocol {
+			return thrift.NewTBinaryProtocolConf(thrift.NewTFramedTransportConf(thrift.NewTSocketFromConnConf(c, nil), conf), conf)
+		},
+		"THeader": func(c net.Conn) thrift.TProtocol {
+			return thrift.NewTHeaderProtocolConf(thrift.NewTSocketFromConnConf(c, nil), conf)
+		},
+	} {
+		admin := adminOver(protocol(dial(t, b.addr)))
+		answered := false
+		for size := limit; !answered; size-- { // what stands around the name is different in each
+			require.Greater(t, size, limit-300, name)
+			got, err := admin.GetTopic(t.Context(), fmt.Sprintf("size %d", size))
+			if answered = err == nil; answered {
+				require.Len(t, got.Name, size)
+			} else {
+				requireException(t, err, thrift.INTERNAL_ERROR, "ask for less")
+			}
+		}
+	}
 }

@@ -1,11 +1,17 @@
 package port
 
-import "time"
+import (
+	"time"
 
-// The limits that hold where Limits says nothing.
+	"github.com/apache/thrift/lib/go/thrift"
+)
+
+// The limits that hold where Limits says nothing. DefaultMaxMessage is the
+// greatest frame that Thrift's libraries take unless they are told otherwise: an
+// answer that is longer, if by a byte, would cost Java's clients their connection.
 const (
 	DefaultMaxConnections = 512
-	DefaultMaxMessage     = 16 << 20
+	DefaultMaxMessage     = thrift.DEFAULT_MAX_FRAME_SIZE
 	DefaultMaxContainer   = 10_000
 	DefaultMemory         = 24 << 20
 	DefaultFirstByte      = 10 * time.Second
@@ -34,7 +40,8 @@ type Limits struct {
 	// Defaults to DefaultMaxConnections.
 	MaxConnections int
 	// MaxMessage is how many bytes a message may have, framed or not, and an
-	// answer too; at most 256 MiB. Defaults to DefaultMaxMessage.
+	// answer too, what THeader puts before it included; at most 256 MiB.
+	// Defaults to DefaultMaxMessage.
 	MaxMessage int
 	// MaxContainer is how many elements a list, set or map may have.
 	// Defaults to DefaultMaxContainer.

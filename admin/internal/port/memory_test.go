@@ -46,8 +46,8 @@ func floods() []flood {
 		}
 	}
 	return []flood{
-		{"strings of 16 MB", strings(0xff, 15<<20)},
-		{"half of strings of 16 MB", strings(0xff, 8<<20)},
+		{"strings of 16 MB", strings(0xf9, 15<<20)},
+		{"half of strings of 16 MB", strings(0xf9, 8<<20)},
 		{"strings of 4 MB", strings(0x40, 4<<20)},
 		{"payloads of 16 MB", func() []byte {
 			return batch(unframedBinary, 1, func(ctx context.Context, p thrift.TProtocol) {
@@ -57,7 +57,7 @@ func floods() []flood {
 			})
 		}},
 		{"frames that claim 16 MB", func() []byte {
-			return append(frame(16<<20), message(unframedBinary, "nonesuch", thrift.STRING, 1, append([]byte{0, 0xff, 0, 0}, make([]byte, 4<<20)...))...)
+			return append(frame(DefaultMaxMessage), message(unframedBinary, "nonesuch", thrift.STRING, 1, append([]byte{0, 0xf9, 0, 0}, make([]byte, 4<<20)...))...)
 		}},
 		{"10 000 empty structs", func() []byte { return batch(unframedCompact, 9_999, empty) }},
 		// Each takes two bytes, and becomes a map of 10 000 entries.
@@ -137,8 +137,8 @@ func TestServer_LargeMessages(t *testing.T) {
 	for i := range 8 {
 		senders.Go(func() {
 			p := kinds()[i%len(kinds())].over(dial(t, b.addr))
-			id, err := busOver(p).Send(t.Context(), "t", &eventbusv1.Message{Payload: make([]byte, 16<<20-200)})
-			if err != nil || !strings.HasPrefix(id, "t 167") {
+			id, err := busOver(p).Send(t.Context(), "t", &eventbusv1.Message{Payload: make([]byte, DefaultMaxMessage-200)})
+			if err != nil || !strings.HasPrefix(id, "t 163") {
 				t.Errorf("%s %v", id, err)
 			}
 		})
