@@ -41,7 +41,7 @@ func bytesCost(n int) int64 { return int64(n) + int64(n)/claimShare }
 var errNoMemory = errors.New("the memory for messages is in use; try again later")
 
 // errTooCostly is returned for a message that costs more than one message may.
-var errTooCostly = errors.New("the message takes up more memory than one message may")
+var errTooCostly = errors.New("the message takes up more memory than one message may, with its answer")
 
 // budget is the memory of all messages of a server. It has two parts:
 //

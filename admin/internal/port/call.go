@@ -48,8 +48,6 @@ func (x *exchange) settle(ctx context.Context, g *guard, ok bool, err error) err
 		if x.sent || x.oneway {
 			return
 		}
-		x.answer.reset()
-		x.outErr = nil
 		x.refuse(ctx, x.protocol(), g.name, g.seq, kind, problem)
 	}
 	var application thrift.TApplicationException
@@ -64,6 +62,9 @@ func (x *exchange) settle(ctx context.Context, g *guard, ok bool, err error) err
 		return err
 	case errors.Is(x.outErr, errLongAnswer):
 		refuse(thrift.INTERNAL_ERROR, fmt.Sprintf("the answer would have more than %d bytes; ask for less", x.answer.max))
+	case errors.Is(x.outErr, errNoMemory) || errors.Is(x.outErr, errTooCostly):
+		// The call was made: who made it must not take it for one that is lost.
+		refuse(thrift.INTERNAL_ERROR, fmt.Sprintf("the call was made, but there is no room for its answer: %v", x.outErr))
 	case x.outErr != nil:
 		return fmt.Errorf("answer a call of %q: %w", g.name, x.outErr)
 	case !ok && err != nil && !errors.As(err, &application):
@@ -101,9 +102,12 @@ func (x *exchange) process(ctx context.Context, p thrift.TProcessor, g *guard, o
 	return ok, exception
 }
 
-// refuse answers a call with an application exception. Clients want the name
-// of the method in an answer without that of the service before it.
+// refuse answers a call with an application exception, in the place of what was
+// written of an answer, and even when there is no memory for answers. Clients
+// want the name of the method in an answer without that of the service before it.
 func (x *exchange) refuse(ctx context.Context, out thrift.TProtocol, name string, seq int32, kind int32, problem string) {
+	x.answer.reset()
+	x.outErr, x.free = nil, true
 	if _, method, multiplexed := strings.Cut(name, thrift.MULTIPLEXED_SEPARATOR); multiplexed {
 		name = method
 	}

@@ -33,6 +33,7 @@ type exchange struct {
 	sent   bool                   // an answer was written, or the attempt was made
 	send   func(b [][]byte) error // writes an answer
 	outErr error                  // the first error of writing; it stays
+	free   bool                   // the answer is a short one that needs no memory of the budget
 	opened func() bool            // see IsOpen
 	write  time.Duration          // how long the answer may wait for memory
 	conf   *thrift.TConfiguration
@@ -145,6 +146,9 @@ func (x *exchange) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	err := x.answer.add(p, func(cost int64) error {
+		if x.free {
+			return nil
+		}
 		return x.account.take(cost, time.Now().Add(x.write))
 	})
 	if err != nil {

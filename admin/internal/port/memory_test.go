@@ -145,3 +145,43 @@ func TestServer_LargeMessages(t *testing.T) {
 	}
 	senders.Wait()
 }
+
+// holdAll takes all of the budget until the test ends, or until it is let go.
+func holdAll(t *testing.T, b *budget) (letGo func()) {
+	t.Helper()
+	a := b.open(nil)
+	for _, part := range []int64{b.common, b.lane} {
+		if part > 0 {
+			require.NoError(t, a.take(a.credit+part, time.Now()))
+		}
+	}
+	return a.close
+}
+
+// A call whose answer cannot be held was made: the client is told so, and goes on.
+func TestServer_NoMemoryForAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, brief(func(l *Limits) { l.Write = 50 * time.Millisecond }))
+	letGo := holdAll(t, b.server.budget)
+	for _, k := range kinds() {
+		admin := adminOver(k.over(dial(t, b.addr)))
+		_, err := admin.GetTopic(t.Context(), "size 100000")
+		requireException(t, err, thrift.INTERNAL_ERROR, "the call was made")
+		require.ErrorContains(t, err, errNoMemory.Error(), k.name)
+		require.NoError(t, admin.Ping(t.Context()), k.name)
+	}
+	letGo()
+	_, err := adminOver(kinds()[0].over(dial(t, b.addr))).GetTopic(t.Context(), "size 100000")
+	require.NoError(t, err)
+}
+
+// So is one whose answer and arguments together cost more than one message may.
+func TestServer_CostlyAnswer(t *testing.T) {
+	t.Parallel()
+	b := setup(t, func(c *Config) { c.Limits = Limits{MaxMessage: 300_000, Memory: 1} })
+	admin := adminOver(kinds()[0].over(dial(t, b.addr)))
+	_, err := admin.GetTopic(t.Context(), strings.Repeat("x", 290_000))
+	requireException(t, err, thrift.INTERNAL_ERROR, "the call was made")
+	require.ErrorContains(t, err, errTooCostly.Error())
+	require.NoError(t, admin.Ping(t.Context()))
+}
