@@ -83,6 +83,7 @@ func newBudget(total int64, largest int) *budget {
 type account struct {
 	budget *budget
 	gone   <-chan struct{} // closed: wait no longer
+	barred error           // not nil: the message is to have its free cost alone, and this is why
 	credit int64           // taken and not used yet
 	common int64           // taken from the common part
 	lane   int64           // taken from the lane
@@ -98,6 +99,9 @@ func (a *account) take(cost int64, until time.Time) error {
 	if cost <= a.credit {
 		a.credit -= cost
 		return nil
+	}
+	if a.barred != nil {
+		return a.barred
 	}
 	want := max(cost-a.credit, grain)
 	if err := a.grow(want, until); err != nil {

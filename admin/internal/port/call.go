@@ -18,7 +18,8 @@ var errNoAnswer = errors.New("the processor did not answer")
 var errPanic = errors.New("the processor panicked")
 
 // call reads the message of an exchange that has begun, and has it processed
-// and answered. After an error there is no telling where the next message
+// and answered. The client is known by then; what comes before its arguments
+// has cost no more than any message may without asking. After an error there is no telling where the next message
 // begins, or whether the client has this one's answer: the connection is to be
 // closed. begun is called when the arguments are read.
 func (x *exchange) call(ctx context.Context, p thrift.TProcessor, begun func(), log *slog.Logger) error {
@@ -36,6 +37,7 @@ func (x *exchange) call(ctx context.Context, p thrift.TProcessor, begun func(), 
 		x.refuse(ctx, out, name, seq, thrift.INVALID_MESSAGE_TYPE_EXCEPTION, problem)
 		return malformed(thrift.INVALID_DATA, "%s", problem)
 	}
+	x.decide(ctx)
 	g := &guard{TProtocol: in, x: x, name: name, kind: kind, seq: seq, begun: begun}
 	ok, err := x.process(ctx, p, g, out, log)
 	return x.settle(ctx, g, ok, err)
@@ -55,6 +57,11 @@ func (x *exchange) settle(ctx context.Context, g *guard, ok bool, err error) err
 	case errors.Is(err, errPanic):
 		refuse(thrift.INTERNAL_ERROR, "the server failed at this call; its log says why")
 		return err
+	case errors.As(x.readErr, new(refusal)):
+		if !x.bare {
+			refuse(thrift.UNKNOWN_APPLICATION_EXCEPTION, x.readErr.Error())
+		}
+		return fmt.Errorf("read a call of %q: %w", g.name, x.readErr)
 	case g.err != nil:
 		refuse(thrift.PROTOCOL_ERROR, g.err.Error())
 		return fmt.Errorf("read the arguments of %q: %w", g.name, g.err)

@@ -158,6 +158,7 @@ func (c *conn) exchange() error {
 	}
 	var refused thrift.TApplicationException
 	if errors.As(err, &refused) && !x.sent {
+		x.free = true
 		_ = writeException(s.base, x.protocol(), "", int32(x.form.sequence), refused)
 	}
 	if err != nil && x.sent && x.outErr == nil {

@@ -22,6 +22,8 @@
 //     error after the bytes that were sent, at no more cost than those.
 //   - Messages that become far more memory than they are bytes: what is made
 //     of them is reckoned before it is made (see guard and budget).
+//   - Clients that may not call: they are known before their arguments are read,
+//     and never get memory that others wait for (see Config.Admit).
 //   - Clients that say nothing, or a byte now and then, or take no answers:
 //     deadlines, and eviction when others want to be served.
 //   - More connections than there are files: see Server.Serve.

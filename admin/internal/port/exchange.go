@@ -37,6 +37,8 @@ type exchange struct {
 	opened func() bool            // see IsOpen
 	write  time.Duration          // how long the answer may wait for memory
 	conf   *thrift.TConfiguration
+	admit  func(Client) error // nil: all; see Config.Admit
+	bare   bool               // who is refused is told so by the caller of call
 }
 
 var _ interface {
@@ -127,10 +129,14 @@ func (x *exchange) charge(cost int64) error {
 	if x.readErr != nil {
 		return x.readErr
 	}
-	if err := x.account.take(cost, x.until); err != nil {
-		return x.fail(err)
+	err := x.account.take(cost, x.until)
+	if err == nil {
+		return nil
 	}
-	return nil
+	if errors.As(err, new(refusal)) {
+		x.outErr = err // what the processor would say is that it could not read
+	}
+	return x.fail(err)
 }
 
 // RemainingBytes is what a list that claims to be long is measured by. Of an

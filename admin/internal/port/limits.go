@@ -28,8 +28,10 @@ const maxMaxMessage = 256 << 20
 // maxName is how long the name of a method may be, with its service, in bytes.
 const maxName = 512
 
-// maxHeaders is how long the headers of a THeader message may be, in bytes.
-const maxHeaders = 16 << 10
+// maxHeaders is how long the headers of a THeader message may be, in bytes. With
+// the name of the method they stay within freeCost: whose message it is must be
+// known before it may cost more.
+const maxHeaders = 8 << 10
 
 // Limits are what a client can use of a server. Fields of 0 or less mean the
 // default: on a port that strangers reach none of them can be switched off.

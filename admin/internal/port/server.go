@@ -36,6 +36,15 @@ type Config struct {
 	// TLS makes every client speak TLS. Defaults to nil: none does. HTTP is
 	// version 1.1 with it, whatever NextProtos says.
 	TLS *tls.Config
+	// Admit returns nil for a client that may call, else why not. It is asked for
+	// each message, once its headers and the name of its method have come and
+	// before its arguments are read. One who may not never gets memory that others
+	// wait for: a message of up to about 16 KiB reaches the processor all the same,
+	// which is to refuse it in the terms of its service, with at most 32 KiB. The
+	// answer to a larger one is an UNKNOWN application exception, or status 401
+	// over HTTP, with the error's text, and the connection is closed.
+	// Defaults to nil: all may call.
+	Admit func(Client) error
 	// Limits are what clients can use of the server.
 	Limits Limits
 	// Log gets what strangers do wrong at level debug, what the system lacks at
@@ -46,6 +55,7 @@ type Config struct {
 // Server serves Thrift and HTTP on one port.
 type Server struct {
 	processor thrift.TProcessor
+	admit     func(Client) error
 	tls       *tls.Config
 	limits    Limits
 	log       *slog.Logger
@@ -69,6 +79,7 @@ type Server struct {
 func New(c Config) *Server {
 	s := &Server{
 		processor: c.Processor,
+		admit:     c.Admit,
 		limits:    c.Limits.withDefaults(),
 		log:       c.Log,
 		done:      make(chan struct{}),
@@ -94,10 +105,11 @@ func New(c Config) *Server {
 }
 
 func (s *Server) newExchange(in *bufio.Reader, a *account, until time.Time) *exchange {
+	a.barred = errLongHead // until it is known whose message it is
 	return &exchange{
 		in: in, left: s.limits.MaxMessage, account: a, until: until, conf: s.conf,
 		answer: answer{max: s.limits.MaxMessage}, write: s.limits.Write,
-		opened: func() bool { return s.base.Err() == nil },
+		opened: func() bool { return s.base.Err() == nil }, admit: s.admit,
 	}
 }
 

@@ -55,6 +55,7 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 		}
 		return nil
 	}
+	x.bare = true
 	client, _ := ClientFrom(ctx)
 	client.Headers = httpHeaders(r.Header)
 	ctx = thrift.AddReadTHeaderToContext(withClient(ctx, client), client.Headers)
@@ -70,7 +71,13 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-thrift")
 	case err != nil:
 		s.log.Debug("a call over HTTP failed", "client", client.Addr, "error", err)
-		if !x.sent {
+		switch {
+		case x.sent:
+		case errors.As(err, new(refusal)):
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			w.Header().Set("Connection", "close") // the rest of the message is not read
+			http.Error(w, x.readErr.Error(), http.StatusUnauthorized)
+		default:
 			http.Error(w, "The call failed: "+err.Error(), http.StatusBadRequest)
 		}
 	}
