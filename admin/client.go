@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
@@ -32,8 +31,9 @@ type ClientConfig struct {
 	TLS *tls.Config
 	// Token is what the server demands, if it does.
 	Token string
-	// CallTimeout defaults to DefaultCallTimeout. Deleting a topic or a group may take
-	// as long as ctx lets it.
+	// CallTimeout is how long a call may take, waiting for those before it included.
+	// Defaults to DefaultCallTimeout. Deleting a topic or a group may take as long as
+	// ctx lets it.
 	CallTimeout time.Duration
 }
 
@@ -44,9 +44,11 @@ type ClientConfig struct {
 type Client struct {
 	cfg ClientConfig
 
-	mu     sync.Mutex
-	closed bool
-	conn   *clientConn
+	turn chan struct{} // holds one while a call is under way; conn is whose turn it is
+	conn *clientConn
+
+	life context.Context // ends with Close, and with it the call under way
+	end  context.CancelFunc
 }
 
 var _ API = (*Client)(nil)
@@ -75,15 +77,36 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.CallTimeout == 0 {
 		cfg.CallTimeout = DefaultCallTimeout
 	}
-	return &Client{cfg: cfg}, nil
+	c := &Client{cfg: cfg, turn: make(chan struct{}, 1)}
+	c.life, c.end = context.WithCancel(context.Background())
+	return c, nil
 }
 
-// Close closes the connection. Later calls return ErrClosed.
+// Close closes the connection. It does not wait for the call under way, which then
+// returns eventbus.ErrClosed, as later calls do; what it has begun may be done.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.closed = true
+	c.end()
+	return c.dropUnlessBusy()
+}
+
+// dropUnlessBusy closes the connection, unless a call is under way: the call does
+// so when it gives up its turn.
+func (c *Client) dropUnlessBusy() error {
+	select {
+	case c.turn <- struct{}{}:
+	default:
+		return nil
+	}
+	defer func() { <-c.turn }()
 	return c.drop()
+}
+
+// pass gives up the turn. Close has not had it if it came before.
+func (c *Client) pass() {
+	<-c.turn
+	if c.life.Err() != nil {
+		_ = c.dropUnlessBusy() // nobody waits for what comes of it
+	}
 }
 
 func (c *Client) drop() error {
@@ -129,18 +152,22 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 	return c.conn, nil
 }
 
-// ask carries out one call within the client's timeout; 0 for as long as ctx lasts.
+// ask carries out one call within timeout; 0 for as long as ctx lasts.
 func ask[T any](ctx context.Context, c *Client, timeout time.Duration, do func(ctx context.Context, conn *clientConn) (T, error)) (answer T, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
-		return answer, eventbus.ErrClosed
-	}
-	call := ctx
+	call, cancel := context.WithCancel(ctx)
+	defer cancel()
 	if timeout > 0 {
-		var cancel context.CancelFunc
-		call, cancel = context.WithTimeout(ctx, timeout)
+		call, cancel = context.WithTimeout(call, timeout)
 		defer cancel()
+	}
+	defer context.AfterFunc(c.life, cancel)()
+	select {
+	case c.turn <- struct{}{}:
+		defer c.pass()
+	case <-call.Done():
+	}
+	if call.Err() != nil || c.life.Err() != nil {
+		return answer, c.unasked(ctx)
 	}
 	conn, err := c.connect(call)
 	if err != nil {
@@ -149,9 +176,8 @@ func ask[T any](ctx context.Context, c *Client, timeout time.Duration, do func(c
 	// Whoever waits for an answer sees the end of its connection, and nothing else.
 	stop := context.AfterFunc(call, func() { _ = conn.socket.Close() })
 	answer, err = do(context.WithoutCancel(call), conn)
-	if !stop() && err == nil {
-		_ = c.drop() // the answer came as the time was over
-		return answer, nil
+	if !stop() {
+		_ = c.drop() // the answer came, if it did, as the time was over
 	}
 	if err == nil {
 		return answer, nil
@@ -163,12 +189,25 @@ func ask[T any](ctx context.Context, c *Client, timeout time.Duration, do func(c
 	return answer, c.unreached(ctx, call, err)
 }
 
+// unasked says why a call was not made.
+func (c *Client) unasked(ctx context.Context) error {
+	switch {
+	case c.life.Err() != nil:
+		return eventbus.ErrClosed
+	case ctx.Err() != nil:
+		return fmt.Errorf("admin service at %s: %w", c.cfg.Address, ctx.Err())
+	}
+	return fmt.Errorf("admin service at %s: %w: calls before this one took %v; it was not made", c.cfg.Address, ErrUnreachable, c.cfg.CallTimeout)
+}
+
 // unreached says of an error that is none of the server's what that means.
 func (c *Client) unreached(ctx, call context.Context, err error) error {
 	var application thrift.TApplicationException
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("admin service at %s: %w", c.cfg.Address, ctx.Err())
+	case c.life.Err() != nil:
+		return fmt.Errorf("admin service at %s: %w; what was asked may be done", c.cfg.Address, eventbus.ErrClosed)
 	case call.Err() != nil:
 		return fmt.Errorf("admin service at %s: %w: no answer within %v; what was asked may be done", c.cfg.Address, ErrUnreachable, c.cfg.CallTimeout)
 	case errors.As(err, &application) && application.TypeId() == thrift.UNKNOWN_METHOD:

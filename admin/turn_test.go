@@ -1,0 +1,96 @@
+package admin_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// stopped is a server that takes connections and never answers. asked gets one for
+// each connection on which something was said; ended waits until all are closed.
+func stopped(t *testing.T) (address string, asked <-chan struct{}, ended func()) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	said := make(chan struct{}, 1000)
+	var conns sync.WaitGroup
+	conns.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns.Go(func() {
+				defer conn.Close()
+				if _, err := conn.Read(make([]byte, 1)); err == nil {
+					said <- struct{}{}
+				}
+				_, _ = io.Copy(io.Discard, conn) // until the client closes
+			})
+		}
+	})
+	ended = func() {
+		_ = listener.Close()
+		conns.Wait()
+	}
+	return listener.Addr().String(), said, ended
+}
+
+// A call that waits for a server that has stopped holds up neither others for
+// longer than they would wait, nor Close, which ends it.
+func TestClientWaitsItsTurn(t *testing.T) {
+	t.Parallel()
+	address, asked, ended := stopped(t)
+	c, err := admin.NewClient(admin.ClientConfig{Address: address, CallTimeout: 50 * time.Millisecond})
+	require.NoError(t, err)
+	deleted := make(chan error, 1)
+	go func() { deleted <- c.DeleteTopic(context.Background(), topic) }()
+	<-asked
+
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, c.Ping(ctx), context.DeadlineExceeded)
+	err = c.Ping(t.Context())
+	require.ErrorIs(t, err, admin.ErrUnreachable)
+	require.ErrorContains(t, err, "it was not made")
+
+	require.NoError(t, c.Close())
+	require.ErrorIs(t, <-deleted, eventbus.ErrClosed)
+	require.ErrorIs(t, c.Ping(t.Context()), eventbus.ErrClosed)
+	require.NoError(t, c.Close())
+	ended()
+}
+
+// Whatever calls are under way, no connection is left open.
+func TestClientClosesAmongCalls(t *testing.T) {
+	t.Parallel()
+	address, asked, ended := stopped(t)
+	for range 20 {
+		c, err := admin.NewClient(admin.ClientConfig{Address: address, CallTimeout: time.Millisecond})
+		require.NoError(t, err)
+		var calls sync.WaitGroup
+		for range 4 {
+			calls.Go(func() {
+				for !errors.Is(c.Ping(context.Background()), eventbus.ErrClosed) {
+					select {
+					case <-asked:
+						_ = c.Close() // what it returns is told by ended
+					default:
+					}
+				}
+			})
+		}
+		calls.Wait()
+		require.ErrorIs(t, c.Ping(t.Context()), eventbus.ErrClosed)
+	}
+	ended()
+}
