@@ -41,8 +41,8 @@ type API interface {
 	GetFailure(ctx context.Context, topic, group, id string) (eventbus.Failure, error)
 	CountFailures(ctx context.Context, topic, group string) (eventbus.FailureCount, error)
 	// ReplayFailures begins a replay, and returns the job that does it, which goes
-	// on when ctx ends; a short one has ended by then. The filter's Progress is not
-	// used.
+	// on when ctx ends; a short one has ended by then. The filter picks 1000 ids at
+	// most, else ErrInvalidArgument; its Progress is not used.
 	ReplayFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error)
 	// DiscardFailures begins to discard failures as ReplayFailures does to replay.
 	DiscardFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error)

@@ -2,19 +2,12 @@ package admin
 
 import (
 	"context"
-	_ "embed"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/seed4933/eventbus/eventbus"
 )
-
-//go:embed job.lua
-var jobLua string
 
 const (
 	// jobKept is for how long a job is known after its process last told of it.
@@ -26,69 +19,54 @@ const (
 
 // jobStore keeps jobs in Redis, so that all services of a namespace know them, and
 // they outlive the process that runs them. Times are by Redis's clock.
-type jobStore struct {
-	rdb       redis.UniversalClient
-	namespace string
-	script    *redis.Script
-}
+type jobStore struct{ records *eventbus.JobRecords }
 
-func newJobStore(rdb redis.UniversalClient, namespace string) *jobStore {
-	return &jobStore{rdb: rdb, namespace: namespace, script: redis.NewScript(jobLua)}
-}
-
-// save writes how far a job is, and returns whether somebody wants it cancelled.
-func (s *jobStore) save(ctx context.Context, j Job) (cancelled bool, err error) {
-	_, cancelled, err = s.call(ctx, j.ID, "save", jobKept.Milliseconds(), "kind", string(j.Kind), "state", string(j.State), "topic", j.Topic,
-		"group", j.Group, "moved", j.Moved, "total", j.Total, "error", j.Error)
-	return cancelled, err
+// save writes how far a job is, and that it is to end, and returns it as it stands,
+// and whether somebody wants it to end.
+func (s *jobStore) save(ctx context.Context, j Job, cancelled bool) (Job, bool, error) {
+	r, err := s.records.Save(ctx, eventbus.JobRecord{
+		ID: j.ID, State: string(j.State), Started: j.Started, Cancelled: cancelled,
+		Fields: map[string]string{
+			"kind": string(j.Kind), "topic": j.Topic, "group": j.Group, "error": j.Error,
+			"moved": strconv.FormatInt(j.Moved, 10), "total": strconv.FormatInt(j.Total, 10),
+		},
+	}, jobKept)
+	return fromRecord(r), r.Cancelled, err
 }
 
 // load reads a job: ErrJobNotFound.
 func (s *jobStore) load(ctx context.Context, id string) (Job, error) {
-	j, _, err := s.call(ctx, id, "load", 0)
-	return j, err
+	r, found, err := s.records.Load(ctx, id)
+	if err == nil && !found {
+		err = fmt.Errorf("read job %q: %w", id, ErrJobNotFound)
+	}
+	return fromRecord(r), err
 }
 
 // cancel asks whoever runs the job to end it: ErrJobNotFound.
 func (s *jobStore) cancel(ctx context.Context, id string) (Job, error) {
-	j, _, err := s.call(ctx, id, "cancel", 0)
-	return j, err
+	r, found, err := s.records.Cancel(ctx, id)
+	if err == nil && !found {
+		err = fmt.Errorf("cancel job %q: %w", id, ErrJobNotFound)
+	}
+	return fromRecord(r), err
 }
 
-func (s *jobStore) forget(ctx context.Context, id string) error {
-	return s.rdb.Del(ctx, s.key(id)).Err()
-}
+func (s *jobStore) forget(ctx context.Context, id string) error { return s.records.Forget(ctx, id) }
 
-func (s *jobStore) key(id string) string { return s.namespace + ":job:" + id }
-
-func (s *jobStore) call(ctx context.Context, id string, args ...any) (j Job, cancelled bool, err error) {
-	reply, err := s.script.Run(ctx, s.rdb, []string{s.key(id)}, args...).StringSlice()
-	if err != nil {
-		var refused redis.Error
-		if errors.As(err, &refused) && redis.HasErrorPrefix(err, "WRONGTYPE") {
-			return j, false, fmt.Errorf("%w: %w", eventbus.ErrWrongType, err)
-		}
-		return j, false, fmt.Errorf("%w: %w", eventbus.ErrUnavailable, err)
+func fromRecord(r eventbus.JobRecord) Job {
+	j := Job{
+		ID: r.ID, Kind: JobKind(r.Fields["kind"]), State: JobState(r.State), Topic: r.Fields["topic"], Group: r.Fields["group"],
+		Moved: number(r.Fields["moved"]), Total: number(r.Fields["total"]), Error: r.Fields["error"],
+		Started: r.Started, Updated: r.Updated,
 	}
-	if len(reply) < 2 {
-		return j, false, ErrJobNotFound
-	}
-	now, fields := number(reply[0]), map[string]string{}
-	for i := 1; i+1 < len(reply); i += 2 {
-		fields[reply[i]] = reply[i+1]
-	}
-	j = Job{
-		ID: id, Kind: JobKind(fields["kind"]), State: JobState(fields["state"]), Topic: fields["topic"], Group: fields["group"],
-		Moved: number(fields["moved"]), Total: number(fields["total"]), Error: fields["error"],
-		Started: time.UnixMilli(number(fields["started"])).UTC(), Updated: time.UnixMilli(number(fields["updated"])).UTC(),
-	}
-	if j.State == JobRunning && now-j.Updated.UnixMilli() > jobSilent.Milliseconds() {
+	if j.State == JobRunning && r.Silent > jobSilent {
 		j.State = JobInterrupted
 	}
-	return j, fields["cancel"] == "1", nil
+	return j
 }
 
-// number reads what the script wrote.
+// number reads what save wrote.
 func number(text string) int64 {
 	n, _ := strconv.ParseInt(text, 10, 64) // a field that somebody spoiled counts as 0
 	return n

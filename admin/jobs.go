@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/redis/go-redis/v9"
 
 	"github.com/seed4933/eventbus/eventbus"
 )
@@ -25,6 +24,12 @@ const (
 	jobAtOnce = 250 * time.Millisecond
 	// jobLast is for how long the end of a job is tried to be told.
 	jobLast = 30 * time.Second
+	// jobClosing is for how long Close waits for the jobs, and for their ends to be
+	// told, before it ends the calls that are under way.
+	jobClosing = 2 * time.Second
+	// maxJobIDs is how many ids one job picks at most: as many as a call to a server
+	// may name.
+	maxJobIDs = 1000
 )
 
 var (
@@ -37,16 +42,19 @@ type mover func(ctx context.Context, topic string, filter eventbus.FailureFilter
 
 // jobs runs the jobs of one service.
 type jobs struct {
-	store *jobStore
+	store jobStore
 
 	mu      sync.Mutex
 	closed  bool
+	closing chan struct{} // closed with it
 	running map[string]*running
 	all     sync.WaitGroup
 }
 
 // running is a job that this service runs.
 type running struct {
+	job   Job // as it began
+	moved atomic.Int64
 	stop  context.CancelCauseFunc
 	ended chan struct{}
 	// after ended
@@ -54,12 +62,25 @@ type running struct {
 	err  error
 }
 
-func (js *jobs) init(rdb redis.UniversalClient, namespace string) {
-	js.store, js.running = newJobStore(rdb, namespace), map[string]*running{}
+// now is the job as it is known here.
+func (r *running) now() Job {
+	select {
+	case <-r.ended:
+		return r.last
+	default:
+		j := r.job
+		j.Moved = r.moved.Load()
+		return j
+	}
 }
 
-// begin starts a job and waits a moment for its end. What is wrong with the filter
-// or the topic is an error at once, and no job.
+func (js *jobs) init(records *eventbus.JobRecords) {
+	js.store, js.running, js.closing = jobStore{records}, map[string]*running{}, make(chan struct{})
+}
+
+// begin starts a job and waits a moment for its end. What is wrong with the topic is
+// an error at once, and no job. Once it runs it is no error that Redis does not tell
+// of it: then it is as it is known here.
 func (js *jobs) begin(ctx context.Context, j Job, filter eventbus.FailureFilter, move mover) (Job, error) {
 	doing := func(err error) error {
 		return fmt.Errorf("begin to %s failures of topic %q, group %q: %w", j.Kind, j.Topic, j.Group, err)
@@ -68,24 +89,45 @@ func (js *jobs) begin(ctx context.Context, j Job, filter eventbus.FailureFilter,
 	on, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	r := &running{stop: stop, ended: make(chan struct{})}
 	if err := js.admit(j.ID, r); err != nil {
+		stop(nil)
 		return Job{}, doing(err)
 	}
-	if _, err := js.store.save(ctx, j); err != nil {
+	first, _, err := js.store.save(ctx, j, false)
+	if err != nil {
+		stop(nil)
 		js.drop(j.ID)
 		return Job{}, doing(err)
 	}
-	go js.run(on, j, r, filter, move)
+	js.begun(r, first)
+	go js.run(on, r, filter, move)
 	select {
 	case <-r.ended:
 		if r.err != nil && r.last.Moved == 0 {
 			_ = js.store.forget(context.WithoutCancel(ctx), j.ID) // else it expires: nobody knows its id
 			return Job{}, r.err
 		}
-		return js.get(ctx, j.ID)
 	case <-time.After(jobAtOnce):
 	case <-ctx.Done(): // it goes on
 	}
-	return js.get(context.WithoutCancel(ctx), j.ID)
+	return js.known(context.WithoutCancel(ctx), r), nil
+}
+
+// known returns a job that runs here, or has just ended, as it stands in Redis, else
+// as it is known here.
+func (js *jobs) known(ctx context.Context, r *running) Job {
+	j, err := js.store.load(ctx, r.job.ID)
+	if err != nil {
+		return r.now()
+	}
+	return j
+}
+
+// begun says what has become of a job by its first record: cancel may read it.
+func (js *jobs) begun(r *running, first Job) {
+	js.mu.Lock()
+	defer js.mu.Unlock()
+	r.job = first
+	r.job.State = JobRunning // also where a reply that came late looks like silence
 }
 
 func (js *jobs) admit(id string, r *running) error {
@@ -110,16 +152,17 @@ func (js *jobs) drop(id string) {
 }
 
 // run carries out a job, and tells of it until its end.
-func (js *jobs) run(ctx context.Context, j Job, r *running, filter eventbus.FailureFilter, move mover) {
+func (js *jobs) run(ctx context.Context, r *running, filter eventbus.FailureFilter, move mover) {
+	j := r.job
 	defer js.drop(j.ID)
 	defer r.stop(nil)
-	var moved atomic.Int64
-	filter.Progress = moved.Store
+	filter.Progress = r.moved.Store
 	done := make(chan error, 1)
 	go func() {
 		_, err := move(ctx, j.Topic, filter)
 		done <- err
 	}()
+	unwanted := func() bool { return errors.Is(context.Cause(ctx), errCancelled) }
 	beat := time.NewTicker(jobBeat)
 	defer beat.Stop()
 	var err error
@@ -128,15 +171,15 @@ func (js *jobs) run(ctx context.Context, j Job, r *running, filter eventbus.Fail
 		case err = <-done:
 			going = false
 		case <-beat.C:
-			j.Moved = moved.Load()
+			j.Moved = r.moved.Load()
 			// An error here is no reason to end: whether the job can go on is shown by
 			// its own calls.
-			if cancelled, _ := js.store.save(ctx, j); cancelled {
+			if _, cancelled, _ := js.store.save(context.WithoutCancel(ctx), j, unwanted()); cancelled {
 				r.stop(errCancelled)
 			}
 		}
 	}
-	j.Moved = moved.Load()
+	j.Moved = r.moved.Load()
 	switch cause := context.Cause(ctx); {
 	case err == nil:
 		j.State = JobDone
@@ -147,24 +190,30 @@ func (js *jobs) run(ctx context.Context, j Job, r *running, filter eventbus.Fail
 	default:
 		j.State, j.Error, r.err = JobFailed, err.Error(), err
 	}
-	js.tell(context.WithoutCancel(ctx), j)
-	r.last = j
+	r.last = js.tell(context.WithoutCancel(ctx), j, unwanted())
 	close(r.ended)
 }
 
-// tell writes the end of a job. While Redis cannot be reached it tries again for
-// some time; what then still stands there as running is seen as interrupted.
-func (js *jobs) tell(ctx context.Context, j Job) {
+// tell writes the end of a job, and returns it as it stands then. While Redis cannot
+// be reached it tries again for some time, and once more when the service is closed;
+// what then still stands there as running is seen as interrupted.
+func (js *jobs) tell(ctx context.Context, j Job, cancelled bool) Job {
 	ctx, cancel := context.WithTimeout(ctx, jobLast)
 	defer cancel()
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 5*time.Second) {
-		if _, err := js.store.save(ctx, j); err == nil || js.isClosed() {
-			return
+		last := js.isClosed()
+		told, _, err := js.store.save(ctx, j, cancelled)
+		if err == nil {
+			return told
+		}
+		if last {
+			return j
 		}
 		select {
 		case <-time.After(pause):
+		case <-js.closing:
 		case <-ctx.Done():
-			return
+			return j
 		}
 	}
 }
@@ -175,42 +224,54 @@ func (js *jobs) isClosed() bool {
 	return js.closed
 }
 
-func (js *jobs) get(ctx context.Context, id string) (Job, error) {
-	j, err := js.store.load(ctx, id)
-	if err != nil {
-		return Job{}, fmt.Errorf("read job %q: %w", id, err)
-	}
-	return j, nil
-}
+func (js *jobs) get(ctx context.Context, id string) (Job, error) { return js.store.load(ctx, id) }
 
-// cancel asks a job to end, and waits a moment for it.
+// cancel asks a job to end, and waits a moment for it. One that runs here ends also
+// where Redis cannot be asked.
 func (js *jobs) cancel(ctx context.Context, id string) (Job, error) {
-	j, err := js.store.cancel(ctx, id)
-	if err != nil {
-		return Job{}, fmt.Errorf("cancel job %q: %w", id, err)
-	}
 	js.mu.Lock()
 	r := js.running[id]
-	js.mu.Unlock()
-	if r == nil {
-		return j, nil
+	if r != nil && r.job.ID == "" {
+		r = nil // not begun yet, and its id told to nobody
 	}
-	r.stop(errCancelled)
+	js.mu.Unlock()
+	if r != nil {
+		r.stop(errCancelled)
+	}
+	j, err := js.store.cancel(ctx, id)
+	if r == nil {
+		return j, err
+	}
 	select {
 	case <-r.ended:
 	case <-time.After(jobAtOnce):
 	case <-ctx.Done():
 	}
-	return js.get(ctx, id)
+	return js.known(context.WithoutCancel(ctx), r), nil
 }
 
-// close ends the jobs and waits for them.
-func (js *jobs) close() {
+// close ends the jobs and waits for them. After jobClosing it calls halt, which is
+// to end the calls that are under way.
+func (js *jobs) close(halt func() error) error {
 	js.mu.Lock()
-	js.closed = true
+	if !js.closed {
+		js.closed = true
+		close(js.closing)
+	}
 	for _, r := range js.running {
 		r.stop(errStopped)
 	}
 	js.mu.Unlock()
-	js.all.Wait()
+	all := make(chan struct{})
+	go func() {
+		defer close(all)
+		js.all.Wait()
+	}()
+	select {
+	case <-all:
+	case <-time.After(jobClosing):
+	}
+	err := halt()
+	<-all
+	return err
 }

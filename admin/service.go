@@ -28,16 +28,13 @@ func New(rdb redis.UniversalClient, cfg eventbus.Config) (*Service, error) {
 		return nil, fmt.Errorf("make an admin service: %w", err)
 	}
 	s := &Service{bus: bus, group: cmp.Or(cfg.Group, eventbus.DefaultGroup)}
-	s.jobs.init(rdb, cmp.Or(cfg.Namespace, eventbus.DefaultNamespace))
+	s.jobs.init(bus.JobRecords())
 	return s, nil
 }
 
 // Close ends the jobs that run here, which others then see as interrupted, and
-// the service's bus.
-func (s *Service) Close() error {
-	s.jobs.close()
-	return s.bus.Close()
-}
+// the service's bus. It takes two seconds at most, also while Redis does not answer.
+func (s *Service) Close() error { return s.jobs.close(s.bus.Close) }
 
 func (s *Service) of(group string) string { return cmp.Or(group, s.group) }
 
@@ -119,6 +116,13 @@ func (s *Service) DiscardFailures(ctx context.Context, topic, group string, filt
 }
 
 func (s *Service) begin(ctx context.Context, f *eventbus.Failures, job Job, filter eventbus.FailureFilter, move mover) (Job, error) {
+	err := filter.Validate()
+	if err == nil && len(filter.IDs) > maxJobIDs {
+		err = &eventbus.ArgumentError{Field: "ids", Value: fmt.Sprint(len(filter.IDs)), Reason: fmt.Sprintf("a job picks %d at most; begin several", maxJobIDs)}
+	}
+	if err != nil {
+		return Job{}, fmt.Errorf("%s failures of topic %q, group %q: %w", job.Kind, job.Topic, job.Group, err)
+	}
 	count, err := f.Count(ctx, job.Topic)
 	if err != nil {
 		return Job{}, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -230,21 +231,22 @@ func TestWrongReplayIsNoJob(t *testing.T) {
 	require.Zero(t, exists)
 }
 
-// slow makes every step of a replay take a while: the server sleeps in each.
+// slow makes every step of a replay take a while: the server pauses before each.
 func slow(t *testing.T, rdb *redis.Client) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	done := make(chan struct{})
+	failed := make(chan error, 1)
 	other := redis.NewClient(rdb.Options())
 	go func() {
-		defer close(done)
-		for ctx.Err() == nil {
-			_ = other.Do(ctx, "DEBUG", "SLEEP", "0.02").Err()
+		var err error
+		for ctx.Err() == nil && err == nil {
+			err = other.Do(context.Background(), "CLIENT", "PAUSE", "20").Err()
 		}
+		failed <- err
 	}()
 	return func() {
 		cancel()
-		<-done
+		require.NoError(t, <-failed)
 		require.NoError(t, other.Close())
 	}
 }
@@ -363,6 +365,164 @@ func TestFailedJobSaysWhy(t *testing.T) {
 	require.Equal(t, admin.JobFailed, j.State)
 	require.Contains(t, j.Error, "another type")
 	require.True(t, strings.HasPrefix(j.Error, "replay failures of topic \"orders\""), j.Error)
+}
+
+// refuseJobs lets a user use all but the records of jobs.
+func refuseJobs(t *testing.T, rdb *redis.Client, user string) {
+	t.Helper()
+	require.NoError(t, rdb.ACLSetUser(t.Context(), user, "on", "nopass", "resetkeys", "~eventbus:{*", "~eventbus:topics", "~eventbus:layout",
+		"~eventbus:revision", "~eventbus:consumers*", "&*", "+@all").Err())
+}
+
+// asUser returns a service of a user who may do all.
+func asUser(t *testing.T, rdb *redis.Client, user string) *admin.Service {
+	t.Helper()
+	require.NoError(t, rdb.ACLSetUser(t.Context(), user, "on", "nopass", "allkeys", "&*", "+@all").Err())
+	o := *rdb.Options()
+	o.Username, o.Password = user, "any"
+	own := redis.NewClient(&o)
+	t.Cleanup(func() { require.NoError(t, own.Close()) })
+	s, err := admin.New(own, eventbus.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s
+}
+
+// within requires that f returns in time.
+func within(t *testing.T, most time.Duration, what string, f func()) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	select {
+	case <-done:
+	case <-time.After(most):
+		require.FailNow(t, what+" hangs")
+	}
+}
+
+// A server that says nothing any more holds up nobody, whatever the timeouts of the
+// caller's client are.
+func TestSilentRedisHoldsUpNobody(t *testing.T) {
+	t.Parallel()
+	rdb := startRedis(t)
+	patient := redis.NewClient(&redis.Options{Addr: rdb.Options().Addr, ReadTimeout: -1})
+	defer func() { require.NoError(t, patient.Close()) }()
+	s, err := admin.New(patient, eventbus.Config{})
+	require.NoError(t, err)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	bury(t, s, rdb, 10_000)
+	var pid int
+	text, err := rdb.Info(t.Context(), "server").Result()
+	require.NoError(t, err)
+	_, text, _ = strings.Cut(text, "process_id:")
+	_, err = fmt.Sscan(text, &pid)
+	require.NoError(t, err)
+	stop := slow(t, rdb)
+	j, err := s.ReplayFailures(t.Context(), topic, "", eventbus.FailureFilter{All: true})
+	require.NoError(t, err)
+	require.Equal(t, admin.JobRunning, j.State)
+	stop()
+	require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	defer func() { require.NoError(t, syscall.Kill(pid, syscall.SIGCONT)) }()
+
+	within(t, 20*time.Second, "GetJob", func() { _, err = s.GetJob(t.Context(), j.ID) })
+	require.ErrorIs(t, err, eventbus.ErrUnavailable)
+	within(t, 4*time.Second, "Close", func() { err = s.Close() })
+	require.NoError(t, err)
+}
+
+func TestRefusedRecordSaysWhatToAllow(t *testing.T) {
+	t.Parallel()
+	s, rdb := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	refused := asUser(t, rdb, "refused")
+	refuseJobs(t, rdb, "refused")
+	_, err := refused.ReplayFailures(t.Context(), topic, "", eventbus.FailureFilter{All: true})
+	require.ErrorIs(t, err, eventbus.ErrUnavailable)
+	require.ErrorContains(t, err, "the server's ACL refuses this user")
+	_, err = refused.GetJob(t.Context(), "x")
+	require.ErrorContains(t, err, "the server's ACL refuses this user")
+
+	// What is wrong with the filter is told first.
+	_, err = refused.ReplayFailures(t.Context(), topic, "", eventbus.FailureFilter{})
+	require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
+}
+
+// A job that has begun is no error, and is cancelled where it runs, also while its
+// record cannot be read.
+func TestJobGoesOnWithoutItsRecord(t *testing.T) {
+	t.Parallel()
+	s, rdb := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	bury(t, s, rdb, 10_000)
+	refused := asUser(t, rdb, "refused")
+	stop := slow(t, rdb)
+	defer stop()
+	begun := make(chan admin.Job, 1)
+	failed := make(chan error, 1)
+	go func() {
+		j, err := refused.ReplayFailures(t.Context(), topic, "", eventbus.FailureFilter{All: true})
+		begun <- j
+		failed <- err
+	}()
+	require.Eventually(t, func() bool {
+		keys, err := rdb.Keys(t.Context(), "eventbus:job:*").Result()
+		require.NoError(t, err)
+		return len(keys) == 1
+	}, 10*time.Second, time.Millisecond)
+	refuseJobs(t, rdb, "refused")
+	j := <-begun
+	require.NoError(t, <-failed)
+	require.Equal(t, admin.JobRunning, j.State)
+	require.NotEmpty(t, j.ID)
+	require.EqualValues(t, 10_000, j.Total)
+	require.False(t, j.Started.IsZero())
+
+	_, err := refused.CancelJob(t.Context(), j.ID)
+	require.NoError(t, err)
+	_, err = refused.CancelJob(t.Context(), "of another")
+	require.ErrorIs(t, err, eventbus.ErrUnavailable)
+	require.NoError(t, rdb.ACLSetUser(t.Context(), "refused", "allkeys").Err())
+	j = ended(t, s, j.ID)
+	require.Equal(t, admin.JobCancelled, j.State)
+}
+
+// A record that was evicted comes back as it was.
+func TestEvictedRecordComesBack(t *testing.T) {
+	t.Parallel()
+	s, rdb := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	bury(t, s, rdb, 10_000)
+	stop := slow(t, rdb)
+	defer stop()
+	j, err := s.ReplayFailures(t.Context(), topic, "", eventbus.FailureFilter{All: true})
+	require.NoError(t, err)
+	require.NoError(t, rdb.Del(t.Context(), "eventbus:job:"+j.ID).Err())
+	var again admin.Job
+	require.Eventually(t, func() bool {
+		again, err = s.GetJob(t.Context(), j.ID)
+		return err == nil
+	}, 10*time.Second, time.Millisecond)
+	require.Equal(t, j.Started, again.Started)
+}
+
+func TestJobPicksABoundedNumberOfIDs(t *testing.T) {
+	t.Parallel()
+	s, _ := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	ids := make([]string, 1001)
+	for i := range ids {
+		ids[i] = fmt.Sprint(i)
+	}
+	_, err := s.DiscardFailures(t.Context(), topic, "", eventbus.FailureFilter{IDs: ids})
+	var wrong *eventbus.ArgumentError
+	require.ErrorAs(t, err, &wrong)
+	require.Equal(t, "ids", wrong.Field)
+	_, err = s.DiscardFailures(t.Context(), topic, "", eventbus.FailureFilter{IDs: ids[:1000]})
+	require.NoError(t, err)
 }
 
 func TestGroupsOfOthersAreReached(t *testing.T) {
