@@ -434,6 +434,28 @@ func TestSilentRedisHoldsUpNobody(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The end of a job that cannot be told, since Redis is away, holds up no stop.
+func TestCloseInAnOutageIsShort(t *testing.T) {
+	t.Parallel()
+	rdb := startRedis(t)
+	s, err := admin.New(rdb, eventbus.Config{})
+	require.NoError(t, err)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	bury(t, s, rdb, 10_000)
+	stop := slow(t, rdb)
+	j, err := s.ReplayFailures(t.Context(), topic, "", eventbus.FailureFilter{All: true})
+	require.NoError(t, err)
+	stop()
+	require.Equal(t, admin.JobRunning, j.State)
+	_ = rdb.ShutdownNoSave(t.Context()).Err() // its connection ends without a reply
+	require.Eventually(t, func() bool {
+		_, err := s.GetJob(t.Context(), j.ID)
+		return errors.Is(err, eventbus.ErrUnavailable)
+	}, 10*time.Second, time.Millisecond)
+	within(t, 4*time.Second, "Close", func() { err = s.Close() })
+	require.NoError(t, err)
+}
+
 func TestRefusedRecordSaysWhatToAllow(t *testing.T) {
 	t.Parallel()
 	s, rdb := service(t)
