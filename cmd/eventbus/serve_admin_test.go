@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,4 +101,22 @@ func TestServeRefusesToBeOpenToAll(t *testing.T) {
 	require.Contains(t, line, "x.yaml:3: start the admin service: listen tcp "+l.Addr().String()+": bind: address already in use; choose another address with --thrift or admin.listen")
 	config = b.file("x.yaml", "admin:\n  listen: 127.0.0.1:0\n  tls: {cert: none.pem, key: none.key}\n")
 	require.Contains(t, b.fails(1, "serve", "--http", "", "--config", config), "x.yaml:2: read the certificate of the admin service: open none.pem")
+}
+
+// The greatest payload that is sent through serve is that of its settings file.
+func TestServeBoundsPayloads(t *testing.T) {
+	b := setup(t)
+	send := func(address string, size int) result {
+		return b.call(strings.NewReader(strings.Repeat("x", size)), "send", "orders", "-", "--max-payload", "4194304", "--admin", address)
+	}
+	const topics = "topics: [{name: orders, handlers: [{id: archive, type: file, path: out.ndjson}]}]\n"
+	for limit, config := range map[int]string{eventbus.DefaultMaxPayload: "", 2 << 20: "max_payload: 2097152\n"} {
+		p, address := b.servingAdmin(config + "admin: {listen: \"127.0.0.1:0\"}\n" + topics)
+		r := send(address, limit)
+		require.Equal(t, 0, r.code, r.err)
+		r = send(address, limit+1)
+		require.Equal(t, 1, r.code)
+		require.Contains(t, b.oneLine(r.err), "; the limit is the server's: max_payload in its settings file")
+		p.stopped(os.Interrupt)
+	}
 }

@@ -213,7 +213,7 @@ func remoteHint(err error) string {
 	case errors.Is(err, admin.ErrUnauthenticated):
 		return "EVENTBUS_ADMIN_TOKEN or --admin-token-file gives the token of the service's settings"
 	case errors.Is(err, eventbus.ErrPayloadTooLarge) && errors.As(err, &argument):
-		return "the limit is the server's"
+		return "the limit is the server's: max_payload in its settings file"
 	case errors.Is(err, admin.ErrUnreachable):
 		return "--admin or EVENTBUS_ADMIN says where the admin service is; eventbus serve runs one"
 	case errors.Is(err, eventbus.ErrUnavailable):

@@ -46,6 +46,7 @@ const serveExample = `  # settings.yaml
   namespace: eventbus
   group: default
   concurrency: 64
+  max_payload: 1048576                # greatest payload that is sent through here, in bytes; up to 67108864
   stop_timeout: 30s
   http: {listen: 127.0.0.1:8080}
   admin:
@@ -162,6 +163,7 @@ func (a *app) runServe(ctx context.Context, f serveFlags) (err error) {
 	if f.setThrift {
 		thrift = f.thrift
 	}
+	c.config.MaxPayload = c.file.MaxPayload
 	token := cmp.Or(c.file.Admin.Token, a.env.Getenv(tokenVariable))
 	return serve.Run(ctx, hard, serve.Config{
 		File: c.file, Bus: c.config, Redis: r.rdb, Listen: listen, Thrift: thrift, Token: token,

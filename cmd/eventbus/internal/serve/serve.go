@@ -23,7 +23,7 @@ import (
 // Config is what Run works with.
 type Config struct {
 	File   *settings.File
-	Bus    eventbus.Config // namespace and group
+	Bus    eventbus.Config // namespace, group and greatest payload
 	Redis  redis.UniversalClient
 	Listen string // of the HTTP side; "" for none
 	Thrift string // where the admin service listens; "" for none

@@ -21,6 +21,7 @@ func (r *reader) file(f *File, n *yaml.Node) {
 		field{"namespace", r.name("namespace", &f.Namespace, func(s string) error { return r.names.config(eventbus.Config{Namespace: s}) })},
 		field{"group", r.name("group", &f.Group, func(s string) error { return r.names.config(eventbus.Config{Group: s}) })},
 		field{"concurrency", number(r, "concurrency", &f.Concurrency, 1, eventbus.MaxConcurrency)},
+		field{"max_payload", number(r, "max_payload", &f.MaxPayload, 1, eventbus.MaxPayloadLimit)},
 		field{"stop_timeout", r.duration("stop_timeout", &f.StopTimeout, time.Millisecond, 24*time.Hour)},
 		field{"http", func(n *yaml.Node) { r.http(f, n) }},
 		field{"topics", r.list("topics", func(n *yaml.Node) { r.topic(f, n) })},

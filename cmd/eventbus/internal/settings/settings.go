@@ -36,6 +36,7 @@ type File struct {
 	Namespace   string
 	Group       string
 	Concurrency int
+	MaxPayload  int // bytes
 	StopTimeout time.Duration
 	HTTP        HTTP
 	Admin       Admin

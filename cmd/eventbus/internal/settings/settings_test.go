@@ -24,6 +24,7 @@ redis: redis://127.0.0.1:6379/0     # or embedded
 namespace: shop
 group: billing
 concurrency: 16
+max_payload: 2097152
 stop_timeout: 5s
 http:  {listen: 127.0.0.1:8081}
 topics:
@@ -63,6 +64,7 @@ func TestComplete(t *testing.T) {
 	require.Equal(t, "shop", f.Namespace)
 	require.Equal(t, "billing", f.Group)
 	require.Equal(t, 16, f.Concurrency)
+	require.Equal(t, 2<<20, f.MaxPayload)
 	require.Equal(t, 5*time.Second, f.StopTimeout)
 	require.Equal(t, "127.0.0.1:8081", f.HTTP.Listen)
 	require.Len(t, f.Topics, 3)
@@ -156,6 +158,9 @@ func TestWrong(t *testing.T) {
 		{"group: {a: b}\n", 1, "group must be a text, not keys with values"},
 		{"group: '{x}'\n", 1, `invalid group "{x}": '{' at byte 0 is not allowed; a name is 1 to 255 bytes`},
 		{"concurrency: many\n", 1, `concurrency is "many"; a whole number from 1 to 100000`},
+		{"max_payload: 0\n", 1, `max_payload is "0"; a whole number from 1 to 67108864 is right`},
+		{"max_payload: 67108865\n", 1, "from 1 to 67108864"},
+		{"max_payload: 1MiB\n", 1, "a whole number"},
 		{"concurrency: 0\n", 1, "from 1 to 100000"},
 		{"concurrency: 1.5\n", 1, "a whole number"},
 		{"concurrency: '3'\n", 1, "a whole number"},
@@ -265,7 +270,7 @@ func TestAllProblemsAreTold(t *testing.T) {
 	t.Parallel()
 	_, err := settings.Parse("x.yaml", []byte("groups: a\nconcurrency: x\n"))
 	require.EqualError(t, err, `x.yaml:1: unknown key "groups" in the file; its keys are: redis, namespace, group, concurrency, `+
-		`stop_timeout, http, topics, admin; x.yaml:2: concurrency is "x"; a whole number from 1 to 100000 is right`)
+		`max_payload, stop_timeout, http, topics, admin; x.yaml:2: concurrency is "x"; a whole number from 1 to 100000 is right`)
 	_, err = settings.Parse("x.yaml", []byte("a: 1\nb: 1\nc: 1\nd: 1\ne: 1\nf: 1\ng: 1\n"))
 	require.ErrorContains(t, err, "x.yaml:5:")
 	require.ErrorContains(t, err, "; and 2 more")
@@ -293,9 +298,9 @@ func TestLoad(t *testing.T) {
 
 	err = f.AtHandler(&f.Topics[0].Handlers[1], os.ErrPermission)
 	require.ErrorIs(t, err, os.ErrPermission)
-	require.EqualError(t, err, good+":21: permission denied")
-	require.EqualError(t, f.At(&f.Topics[1], os.ErrPermission), good+":30: permission denied")
-	require.EqualError(t, f.AtHTTP(os.ErrPermission), good+":7: permission denied")
+	require.EqualError(t, err, good+":22: permission denied")
+	require.EqualError(t, f.At(&f.Topics[1], os.ErrPermission), good+":31: permission denied")
+	require.EqualError(t, f.AtHTTP(os.ErrPermission), good+":8: permission denied")
 	require.EqualError(t, f.AtRedis(os.ErrPermission), good+":2: permission denied")
 }
 
