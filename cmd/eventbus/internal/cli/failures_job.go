@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -12,8 +13,9 @@ import (
 	"github.com/seed4933/eventbus/eventbus"
 )
 
-// A replay is a job that the administration carries out, here or in a server. It goes
-// on when this process is gone, so that an interrupt must cancel it:
+// A replay is a job that the administration carries out. In a server it goes on when
+// this process is gone, so that an interrupt must cancel it; here it ends with the
+// session:
 //
 //	begin ──▶ running ── asked every jobPoll ──▶ done, failed, interrupted
 //	             │                                  ▲
@@ -23,6 +25,11 @@ const (
 	jobPoll = 200 * time.Millisecond
 	// jobLast is for how long after an interrupt the end of a job is waited for.
 	jobLast = 5 * time.Second
+	// jobBear is for how long a job in a server is asked for in vain: the server
+	// may be starting again, or out of its Redis's reach for a moment.
+	jobBear = 5 * time.Second
+	// jobIDs is how many ids one job takes.
+	jobIDs = 1000
 )
 
 // past are the words for what jobs have done.
@@ -95,6 +102,7 @@ func beginJob(ctx context.Context, begin func(ctx context.Context) (admin.Job, e
 // follow waits for the end of a job, and cancels it when ctx ends. The job that it
 // returns is as it was last seen.
 func (a *app) follow(ctx context.Context, s *session, job admin.Job) (admin.Job, error) {
+	var failing time.Time // since when asking fails; zero where it does not
 	var moved atomic.Int64
 	moved.Store(job.Moved)
 	p := a.progress()
@@ -104,23 +112,37 @@ func (a *app) follow(ctx context.Context, s *session, job admin.Job) (admin.Job,
 	defer p.end()
 	for job.State == admin.JobRunning {
 		if pause(ctx, jobPoll) != nil {
-			return cancelJob(ctx, s, job)
+			return a.cancelJob(ctx, s, job)
 		}
 		now, err := s.api.GetJob(ctx, job.ID)
 		switch {
 		case err != nil && ctx.Err() != nil:
-			return cancelJob(ctx, s, job)
+			return a.cancelJob(ctx, s, job)
+		case err != nil && !a.remote:
+			return job, endedHere(err)
 		case err != nil:
-			return job, fmt.Errorf("it may go on: %w", err)
+			if failing.IsZero() {
+				failing = time.Now()
+			}
+			if !errors.Is(err, eventbus.ErrUnavailable) || time.Since(failing) >= jobBear {
+				return job, fmt.Errorf("job %s may go on: %w", job.ID, err)
+			}
+			continue
 		}
-		job = now
+		job, failing = now, time.Time{}
 		moved.Store(job.Moved)
 	}
 	return job, outcome(job)
 }
 
+// endedHere says what becomes of a job of this process that cannot be asked for: the
+// end of the session ends it.
+func endedHere(err error) error {
+	return fmt.Errorf("it was ended, since how far it is could not be read; begin it again for the rest: %w", err)
+}
+
 // cancelJob cancels a job after an interrupt and waits for its end.
-func cancelJob(ctx context.Context, s *session, job admin.Job) (admin.Job, error) {
+func (a *app) cancelJob(ctx context.Context, s *session, job admin.Job) (admin.Job, error) {
 	interrupted := ctx.Err()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), jobLast)
 	defer cancel()
@@ -132,8 +154,10 @@ func cancelJob(ctx context.Context, s *session, job admin.Job) (admin.Job, error
 		}
 	}
 	switch {
+	case err != nil && !a.remote:
+		return job, fmt.Errorf("%w; %w", endedHere(err), interrupted)
 	case err != nil:
-		return job, fmt.Errorf("it could not be cancelled and may go on: %w; %w", err, interrupted)
+		return job, fmt.Errorf("job %s could not be cancelled and may go on: %w; %w", job.ID, err, interrupted)
 	case now.State == admin.JobCancelled:
 		return now, fmt.Errorf("no more: %w", interrupted)
 	}

@@ -21,8 +21,10 @@ type jobAPI struct {
 	began     time.Time
 	stopped   admin.JobState // "" while it runs
 	job       admin.Job
-	failing   error // of the calls that ask for it
-	deaf      bool  // to the cancelling
+	failing   error // of the calls that ask for it, from failFrom after its beginning up to failTo
+	failFrom  time.Duration
+	failTo    time.Duration // 0: without end
+	deaf      bool          // to the cancelling
 }
 
 func begun(total int64) *jobAPI {
@@ -30,7 +32,7 @@ func begun(total int64) *jobAPI {
 }
 
 func (f *jobAPI) GetJob(context.Context, string) (admin.Job, error) {
-	if f.failing != nil {
+	if ran := time.Since(f.began); f.failing != nil && ran >= f.failFrom && (f.failTo == 0 || ran < f.failTo) {
 		return admin.Job{}, f.failing
 	}
 	if f.job.State == admin.JobRunning {
@@ -56,8 +58,11 @@ func (f *jobAPI) CancelJob(ctx context.Context, id string) (admin.Job, error) {
 	return job, err
 }
 
-func follow(ctx context.Context, f *jobAPI) (admin.Job, error) {
-	a := &app{env: Env{Stderr: &strings.Builder{}}}
+// follow follows the job of a server.
+func follow(ctx context.Context, f *jobAPI) (admin.Job, error) { return followIn(ctx, f, true) }
+
+func followIn(ctx context.Context, f *jobAPI, remote bool) (admin.Job, error) {
+	a := &app{env: Env{Stderr: &strings.Builder{}}, remote: remote}
 	return a.follow(ctx, &session{api: f, group: "default"}, f.job)
 }
 
@@ -82,11 +87,44 @@ func TestFollowJob(t *testing.T) {
 			require.EqualValues(t, 2, job.Moved)
 			require.False(t, ofConnection(err))
 		}
+	})
+}
 
-		f := begun(25)
-		f.failing = eventbus.ErrUnavailable
+// A job in a server goes on while it cannot be asked for, one of this process ends
+// with it.
+func TestFollowJobOutOfSight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		failing := func(err error, to time.Duration) *jobAPI {
+			f := begun(100)
+			f.failing, f.failFrom, f.failTo = err, time.Second, to
+			return f
+		}
+		f := failing(eventbus.ErrUnavailable, 5*time.Second)
+		job, err := follow(t.Context(), f)
+		require.NoError(t, err)
+		require.EqualValues(t, 100, job.Moved)
+
+		f = failing(eventbus.ErrUnavailable, 0)
+		job, err = follow(t.Context(), f)
+		require.EqualError(t, err, "job j may go on: redis is unavailable")
+		require.InDelta(t, 9, job.Moved, 2)
+		require.InDelta(t, time.Second+jobBear, time.Since(f.began), float64(jobPoll))
+
+		f = failing(admin.ErrUnauthenticated, 0)
 		_, err = follow(t.Context(), f)
-		require.EqualError(t, err, "it may go on: redis is unavailable")
+		require.EqualError(t, err, "job j may go on: unauthenticated")
+		require.InDelta(t, time.Second, time.Since(f.began), float64(jobPoll), "waiting does not mend it")
+
+		f = failing(eventbus.ErrUnavailable, 0)
+		_, err = followIn(t.Context(), f, false)
+		require.EqualError(t, err, "it was ended, since how far it is could not be read; begin it again for the rest: redis is unavailable")
+		require.InDelta(t, time.Second, time.Since(f.began), float64(jobPoll))
+
+		ctx, cancel := context.WithTimeout(t.Context(), 1150*time.Millisecond)
+		defer cancel()
+		_, err = followIn(ctx, failing(eventbus.ErrUnavailable, 0), false)
+		require.NotContains(t, err.Error(), "may go on")
 	})
 }
 
@@ -118,7 +156,7 @@ func TestFollowJobInterrupted(t *testing.T) {
 		f = begun(1000)
 		f.deaf = true
 		job, err = follow(ctx, f)
-		require.ErrorContains(t, err, "it could not be cancelled and may go on")
+		require.ErrorContains(t, err, "job j could not be cancelled and may go on")
 		require.Greater(t, job.Moved, int64(30))
 		require.Equal(t, time.Second+jobLast, time.Since(began))
 	})
