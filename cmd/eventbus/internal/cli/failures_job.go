@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -39,9 +41,55 @@ func moving(kind admin.JobKind, topic, group string) string {
 	return fmt.Sprintf("%s failures of topic %q, group %q", kind, topic, group)
 }
 
-// move replays or discards, and tells on a terminal how far it has come.
-func (a *app) move(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, kind admin.JobKind) (int64, error) {
-	err := offline(func(bus *eventbus.Bus) error {
+// move replays or discards, and tells on a terminal how far it has come. More ids
+// than one job takes are moved by jobs one after another.
+func (a *app) move(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, kind admin.JobKind) (moved int64, err error) {
+	all := parts(filter)
+	if err := checkFilter(ctx, s, topic, all[0], kind); err != nil { // what is wrong is wrong with each
+		return 0, err
+	}
+	begin := s.api.ReplayFailures
+	if kind == admin.JobDiscard {
+		begin = s.api.DiscardFailures
+	}
+	for i, part := range all {
+		job, err := admin.Job{}, ctx.Err()
+		if i == 0 || err == nil {
+			job, err = beginJob(ctx, func(ctx context.Context) (admin.Job, error) { return begin(ctx, topic, s.group, part) })
+		}
+		switch {
+		case err == nil:
+			job, err = a.follow(ctx, s, job, moved, int64(len(filter.IDs)))
+			moved += job.Moved
+		case i == 0:
+			return 0, instead(moving(kind, topic, s.group), counting(topic, s.group), err)
+		}
+		if err != nil {
+			return moved, fmt.Errorf("%s: %d %s, then: %w", moving(kind, topic, s.group), moved, past[kind], err)
+		}
+	}
+	if missing := int64(len(filter.IDs)) - moved; missing > 0 {
+		return moved, fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
+	}
+	return moved, nil
+}
+
+// parts are what one job each takes of a filter.
+func parts(filter eventbus.FailureFilter) (all []eventbus.FailureFilter) {
+	if len(filter.IDs) <= jobIDs {
+		return []eventbus.FailureFilter{filter}
+	}
+	for ids := range slices.Chunk(filter.IDs, jobIDs) {
+		part := filter
+		part.IDs = ids
+		all = append(all, part)
+	}
+	return all
+}
+
+// checkFilter has a filter checked before any server is asked.
+func checkFilter(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, kind admin.JobKind) error {
+	return offline(func(bus *eventbus.Bus) error {
 		f := bus.Failures().InGroup(s.group)
 		if kind == admin.JobDiscard {
 			_, err := f.Discard(ctx, topic, filter)
@@ -50,24 +98,6 @@ func (a *app) move(ctx context.Context, s *session, topic string, filter eventbu
 		_, err := f.Replay(ctx, topic, filter)
 		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	begin := s.api.ReplayFailures
-	if kind == admin.JobDiscard {
-		begin = s.api.DiscardFailures
-	}
-	job, err := beginJob(ctx, func(ctx context.Context) (admin.Job, error) { return begin(ctx, topic, s.group, filter) })
-	if err != nil {
-		return 0, instead(moving(kind, topic, s.group), counting(topic, s.group), err)
-	}
-	if job, err = a.follow(ctx, s, job); err != nil {
-		return job.Moved, fmt.Errorf("%s: %d %s, then: %w", moving(kind, topic, s.group), job.Moved, past[kind], err)
-	}
-	if missing := int64(len(filter.IDs)) - job.Moved; missing > 0 {
-		return job.Moved, fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
-	}
-	return job.Moved, nil
 }
 
 // beginJob waits for the answer for some time after an interrupt, too: without it
@@ -100,14 +130,16 @@ func beginJob(ctx context.Context, begin func(ctx context.Context) (admin.Job, e
 }
 
 // follow waits for the end of a job, and cancels it when ctx ends. The job that it
-// returns is as it was last seen.
-func (a *app) follow(ctx context.Context, s *session, job admin.Job) (admin.Job, error) {
+// returns is as it was last seen. Earlier ones have moved before, of ids; 0 where
+// nobody has counted what there is to move.
+func (a *app) follow(ctx context.Context, s *session, job admin.Job, before, ids int64) (admin.Job, error) {
+	total := cmp.Or(ids, job.Total)
 	var failing time.Time // since when asking fails; zero where it does not
 	var moved atomic.Int64
 	moved.Store(job.Moved)
 	p := a.progress()
 	p.every(ctx, func(context.Context) string {
-		return fmt.Sprintf("%s %d of %d", past[job.Kind], moved.Load(), job.Total)
+		return fmt.Sprintf("%s %d of %d", past[job.Kind], before+moved.Load(), total)
 	})
 	defer p.end()
 	for job.State == admin.JobRunning {

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -63,7 +64,7 @@ func follow(ctx context.Context, f *jobAPI) (admin.Job, error) { return followIn
 
 func followIn(ctx context.Context, f *jobAPI, remote bool) (admin.Job, error) {
 	a := &app{env: Env{Stderr: &strings.Builder{}}, remote: remote}
-	return a.follow(ctx, &session{api: f, group: "default"}, f.job)
+	return a.follow(ctx, &session{api: f, group: "default"}, f.job, 0, 0)
 }
 
 func TestFollowJob(t *testing.T) {
@@ -189,4 +190,62 @@ func TestBeginJobInterrupted(t *testing.T) {
 		require.EqualError(t, err, "no")
 		synctest.Wait()
 	})
+}
+
+// manyAPI takes as many ids as a service does, and fails at a job.
+type manyAPI struct {
+	admin.API       // everything else panics
+	jobs      []int // how many ids each had
+	failAt    int   // the job that cannot be begun
+	ids       map[string]bool
+	then      func() // after each
+}
+
+func (m *manyAPI) ReplayFailures(_ context.Context, topic, group string, filter eventbus.FailureFilter) (admin.Job, error) {
+	n := len(filter.IDs)
+	m.jobs = append(m.jobs, n)
+	if len(m.jobs) == m.failAt {
+		return admin.Job{}, admin.ErrTooManyJobs
+	}
+	for _, id := range filter.IDs {
+		m.ids[id] = true
+	}
+	if m.then != nil {
+		m.then()
+	}
+	return admin.Job{ID: "j", Kind: admin.JobReplay, State: admin.JobDone, Topic: topic, Group: group, Moved: int64(n), Total: int64(n)}, nil
+}
+
+// More ids than one job takes go by several, and what those have moved counts together.
+func TestMoveManyIDs(t *testing.T) {
+	t.Parallel()
+	ids := make([]string, 2*jobIDs+1)
+	for i := range ids {
+		ids[i] = fmt.Sprint(i)
+	}
+	move := func(ctx context.Context, m *manyAPI, ids []string) (int64, error) {
+		m.ids = map[string]bool{}
+		a := &app{env: Env{Stderr: &strings.Builder{}}}
+		return a.move(ctx, &session{api: m, group: "default"}, "orders", eventbus.FailureFilter{IDs: ids}, admin.JobReplay)
+	}
+	m := &manyAPI{}
+	n, err := move(t.Context(), m, ids)
+	require.NoError(t, err)
+	require.EqualValues(t, len(ids), n)
+	require.Equal(t, []int{jobIDs, jobIDs, 1}, m.jobs)
+	require.Len(t, m.ids, len(ids))
+
+	m = &manyAPI{failAt: 2}
+	n, err = move(t.Context(), m, ids)
+	require.ErrorIs(t, err, admin.ErrTooManyJobs)
+	require.ErrorContains(t, err, `replay failures of topic "orders", group "default": 1000 replayed, then: `)
+	require.EqualValues(t, jobIDs, n)
+
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	m = &manyAPI{then: cancel}
+	n, err = move(ctx, m, ids)
+	require.ErrorIs(t, err, context.Canceled)
+	require.EqualValues(t, jobIDs, n)
+	require.Equal(t, []int{jobIDs}, m.jobs, "no job is begun after an interrupt")
 }
