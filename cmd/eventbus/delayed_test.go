@@ -285,7 +285,7 @@ func testDelayedCancelOfOthers(t *testing.T, b *bed) {
 func TestDelayedOfARawTopic(t *testing.T) { modes(t, testDelayedOfARawTopic) }
 
 func testDelayedOfARawTopic(t *testing.T, b *bed) {
-	b.ok("topic", "create", "plain", "--wire", "raw", "--queue-key", b.namespace+"-list")
+	b.ok("topic", "create", "plain", "--wire", "raw", "--group", "default", "--queue-key", b.namespace+"-list")
 	id := strings.TrimSuffix(b.ok("send", "plain", "--data", "bare", "--delay", "1h"), "\n")
 	all := b.listed("plain")
 	require.Len(t, all, 1)

@@ -72,6 +72,7 @@ type bed struct {
 	rdb       *redis.Client
 	dir       string
 	env       []string
+	group     string // of the admin service; "" for the default
 	admin     string // the address of the admin service that commands go through; "" for none
 }
 

@@ -30,7 +30,7 @@ func modes(t *testing.T, test func(t *testing.T, b *bed)) {
 // commands go through it.
 func (b *bed) administer(cfg admin.ServerConfig) {
 	b.t.Helper()
-	service, err := admin.New(b.rdb, eventbus.Config{Namespace: b.namespace, Logger: slog.New(slog.DiscardHandler)})
+	service, err := admin.New(b.rdb, eventbus.Config{Namespace: b.namespace, Group: b.group, Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(b.t, err)
 	cfg.Listen, cfg.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	s, err := admin.Listen(service, cfg)
@@ -150,4 +150,40 @@ topics: [{name: orders, handlers: [{id: print, type: log}]}]
 	require.Equal(t, "disabled topic orders\n", b.ok(append([]string{"topic", "disable", "orders"}, through...)...))
 	p.err.until("call=disableTopic")
 	p.stopped(os.Interrupt)
+}
+
+// Where nothing names a group, it is the server's, and answers say so where they can.
+func TestAdminMeansTheGroupOfItsServer(t *testing.T) {
+	b := setup(t)
+	b.group = "billing"
+	b.administer(admin.ServerConfig{})
+	require.Equal(t, "created topic orders with group billing\n", b.ok("topic", "create", "orders"))
+	require.Equal(t, `{"topic":"plain","group":"billing","action":"created"}`+"\n", b.ok("topic", "create", "plain", "-o", "json"))
+	require.Contains(t, b.ok("topic", "show", "orders", "-o", "json"), `"groups":[{"name":"billing"`)
+	require.Contains(t, b.fails(2, "topic", "create", "list", "--queue-key", "list"), "nothing names one; --group says which")
+	require.Equal(t, "created topic other with group mail\n", b.ok("topic", "create", "other", "--group", "mail"))
+
+	b.ok("send", "orders", "--data", "1", "--delay", "1h")
+	require.Contains(t, b.ok("delayed", "list", "orders", "-o", "json"), `"group":"billing"`)
+	require.Contains(t, b.fails(1, "delayed", "list", "other"), `topic "other", group "billing": group not found`)
+	require.Equal(t, "disabled handler mail of topic orders in group billing\n", b.ok("handler", "disable", "orders", "mail", "--force"))
+	require.Contains(t, b.ok("handler", "list", "orders", "-o", "json"), `"group":"billing"`)
+	require.Contains(t, b.fails(1, "handler", "enable", "other", "mail"), `group "billing": group not found`)
+
+	require.Equal(t, `{"topic":"orders","group":"billing","replayed":0}`+"\n", b.ok("failures", "replay", "orders", "--all", "-o", "json"))
+	require.Contains(t, b.fails(1, "failures", "replay", "nope", "--all"), `eventbus: replay failures of topic "nope", group "billing": topic not found`)
+	require.Contains(t, b.fails(1, "failures", "discard", "orders", "x"), "1 of 1 id: failure not found")
+	r := b.call(nil, "failures", "replay", "orders", "--handler", "nope")
+	require.Equal(t, "replayed 0\n", r.out)
+	require.Contains(t, r.err, "handler nope is not known in topic orders, group billing: ")
+
+	// Of several groups nothing tells which is the server's.
+	b.ok("topic", "update", "plain", "--add-group", "mail")
+	b.ok("send", "plain", "--data", "1", "--delay", "1h")
+	require.NotContains(t, b.ok("delayed", "list", "plain", "-o", "json"), `"group"`)
+	r = b.call(nil, "failures", "list", "plain", "--handler", "nope")
+	require.Contains(t, r.err, "handler nope is not known in topic plain, the server's group: ")
+
+	b.env = append(b.env, "EVENTBUS_GROUP=mail")
+	require.Contains(t, b.ok("delayed", "list", "plain", "-o", "json"), `"group":"mail"`)
 }

@@ -63,6 +63,7 @@ type delayedListing struct {
 func (a *app) listDelayed(ctx context.Context, s *session, topic string, q *delayedListing) error {
 	var clock time.Duration // how far Redis's is ahead of this machine's
 	var overdue bool
+	var group string
 	rest, next := q.limit, q.cursor
 	for head := true; head || next != "" && (q.all || rest > 0); head = false {
 		n := maxPage
@@ -74,12 +75,12 @@ func (a *app) listDelayed(ctx context.Context, s *session, topic string, q *dela
 			return err
 		}
 		if head { // after the page, whose error says what was asked for
-			clock = s.clock(ctx, topic)
+			clock, group = s.clock(ctx, topic), s.groupOf(ctx, topic)
 		}
 		views := make([]delayedView, len(page.Events))
 		for i, e := range page.Events {
 			now := time.Now().Add(clock)
-			views[i] = viewDelayed(topic, s.group, e, now)
+			views[i] = viewDelayed(topic, group, e, now)
 			overdue = overdue || now.Sub(e.DueAt) > overdueAfter
 		}
 		if err := a.out.FlushAfter(show.List(a.out, head, delayedColumns, views)); err != nil {
@@ -91,7 +92,7 @@ func (a *app) listDelayed(ctx context.Context, s *session, topic string, q *dela
 		fmt.Fprintf(a.env.Stderr, "there may be more: --cursor %s\n", next)
 	}
 	if overdue {
-		a.tellOverdue(ctx, s, topic)
+		a.tellOverdue(ctx, s, topic, group)
 	}
 	return a.tellUnreadable(ctx, s, topic)
 }
@@ -111,7 +112,7 @@ const overdueAfter = 3 * time.Second
 
 // tellOverdue says why events that are due are not handed out, where that can be
 // told: it is no part of the answer, and goes without where it cannot be read.
-func (a *app) tellOverdue(ctx context.Context, s *session, topic string) {
+func (a *app) tellOverdue(ctx context.Context, s *session, topic, group string) {
 	t, err := s.api.GetTopic(ctx, topic)
 	if err != nil {
 		return
@@ -125,11 +126,11 @@ func (a *app) tellOverdue(ctx context.Context, s *session, topic string) {
 		return
 	}
 	for _, c := range live {
-		if c.Group == s.group && !c.Expired && len(c.Handlers[topic]) > 0 {
+		if (group == "" || c.Group == group) && !c.Expired && len(c.Handlers[topic]) > 0 {
 			return
 		}
 	}
-	a.tell("events are overdue: no live process handles topic %s in group %s; eventbus consumers lists those that run", topic, s.group)
+	a.tell("events are overdue: no live process handles topic %s in %s; eventbus consumers lists those that run", topic, named(group))
 }
 
 // How much of what cannot be read is shown.

@@ -37,16 +37,14 @@ const (
 // past are the words for what jobs have done.
 var past = map[admin.JobKind]string{admin.JobReplay: "replayed", admin.JobDiscard: "discarded"}
 
-func moving(kind admin.JobKind, topic, group string) string {
-	return fmt.Sprintf("%s failures of topic %q, group %q", kind, topic, group)
-}
-
 // move replays or discards, and tells on a terminal how far it has come. More ids
-// than one job takes are moved by jobs one after another.
-func (a *app) move(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, kind admin.JobKind) (moved int64, err error) {
+// than one job takes are moved by jobs one after another. The answer names the group
+// where the session does not know it.
+func (a *app) move(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, kind admin.JobKind) (moved int64, group string, err error) {
+	group = s.group
 	all := parts(filter)
 	if err := checkFilter(ctx, s, topic, all[0], kind); err != nil { // what is wrong is wrong with each
-		return 0, err
+		return 0, group, err
 	}
 	begin := s.api.ReplayFailures
 	if kind == admin.JobDiscard {
@@ -60,18 +58,18 @@ func (a *app) move(ctx context.Context, s *session, topic string, filter eventbu
 		switch {
 		case err == nil:
 			job, err = a.follow(ctx, s, job, moved, int64(len(filter.IDs)))
-			moved += job.Moved
+			moved, group = moved+job.Moved, cmp.Or(group, job.Group)
 		case i == 0:
-			return 0, instead(moving(kind, topic, s.group), counting(topic, s.group), err)
+			return 0, group, s.insteadOfCounting(kind, topic, err)
 		}
 		if err != nil {
-			return moved, fmt.Errorf("%s: %d %s, then: %w", moving(kind, topic, s.group), moved, past[kind], err)
+			return moved, group, fmt.Errorf("%s: %d %s, then: %w", moving(kind, topic, group), moved, past[kind], err)
 		}
 	}
 	if missing := int64(len(filter.IDs)) - moved; missing > 0 {
-		return moved, fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
+		return moved, group, fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
 	}
-	return moved, nil
+	return moved, group, nil
 }
 
 // parts are what one job each takes of a filter.
@@ -90,7 +88,7 @@ func parts(filter eventbus.FailureFilter) (all []eventbus.FailureFilter) {
 // checkFilter has a filter checked before any server is asked.
 func checkFilter(ctx context.Context, s *session, topic string, filter eventbus.FailureFilter, kind admin.JobKind) error {
 	return offline(func(bus *eventbus.Bus) error {
-		f := bus.Failures().InGroup(s.group)
+		f := bus.Failures().InGroup(cmp.Or(s.group, eventbus.DefaultGroup))
 		if kind == admin.JobDiscard {
 			_, err := f.Discard(ctx, topic, filter)
 			return err

@@ -226,7 +226,8 @@ func TestMoveManyIDs(t *testing.T) {
 	move := func(ctx context.Context, m *manyAPI, ids []string) (int64, error) {
 		m.ids = map[string]bool{}
 		a := &app{env: Env{Stderr: &strings.Builder{}}}
-		return a.move(ctx, &session{api: m, group: "default"}, "orders", eventbus.FailureFilter{IDs: ids}, admin.JobReplay)
+		n, _, err := a.move(ctx, &session{api: m, group: "default"}, "orders", eventbus.FailureFilter{IDs: ids}, admin.JobReplay)
+		return n, err
 	}
 	m := &manyAPI{}
 	n, err := move(t.Context(), m, ids)

@@ -69,14 +69,14 @@ first failure is told, since the last replay.`,
 				return err
 			}
 			return a.with(func(s *session) error {
-				n, err := a.move(c.Context(), s, args[0], filter, admin.JobReplay)
+				n, group, err := a.move(c.Context(), s, args[0], filter, admin.JobReplay)
 				if err == nil && n == 0 {
 					err = a.none(c, s, args[0], f.handler, f.state).tell(c.Context())
 				}
 				if err != nil && n == 0 {
 					return err
 				}
-				return errors.Join(err, a.report(moved{Topic: args[0], Group: s.group, Replayed: &n}, "replayed %d", n))
+				return errors.Join(err, a.report(moved{Topic: args[0], Group: group, Replayed: &n}, "replayed %d", n))
 			})
 		},
 	}
@@ -105,14 +105,14 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 						return err
 					}
 				}
-				n, err := a.move(c.Context(), s, args[0], filter, admin.JobDiscard)
+				n, group, err := a.move(c.Context(), s, args[0], filter, admin.JobDiscard)
 				if err == nil && n == 0 {
 					err = a.none(c, s, args[0], f.handler, f.state).tell(c.Context())
 				}
 				if err != nil && n == 0 {
 					return err
 				}
-				return errors.Join(err, a.report(moved{Topic: args[0], Group: s.group, Discarded: &n}, "discarded %d", n))
+				return errors.Join(err, a.report(moved{Topic: args[0], Group: group, Discarded: &n}, "discarded %d", n))
 			})
 		},
 	}
@@ -125,7 +125,7 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 func (a *app) consentToDiscard(ctx context.Context, s *session, topic string, state eventbus.FailureState) error {
 	count, err := s.api.CountFailures(ctx, topic, s.group)
 	if err != nil {
-		return instead(moving(admin.JobDiscard, topic, s.group), counting(topic, s.group), err)
+		return s.insteadOfCounting(admin.JobDiscard, topic, err)
 	}
 	n := count.Dead
 	if state == eventbus.Retrying {
@@ -138,5 +138,5 @@ func (a *app) consentToDiscard(ctx context.Context, s *session, topic string, st
 	case 1:
 		which = "the only failure"
 	}
-	return a.consent(ctx, fmt.Sprintf("this discards %s in state %s of topic %s, group %s, for good", which, state, topic, s.group))
+	return a.consent(ctx, fmt.Sprintf("this discards %s in state %s of topic %s, %s, for good", which, state, topic, named(s.groupOf(ctx, topic))))
 }

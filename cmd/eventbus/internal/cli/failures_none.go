@@ -47,7 +47,7 @@ func (n *none) tell(ctx context.Context) error {
 		return err
 	}
 	if count := there[n.handler]; count > 0 {
-		n.tellOfOther(" of handler "+n.handler, int64(count))
+		n.tellOfOther(ctx, " of handler "+n.handler, int64(count))
 		return nil
 	}
 	registered, err := n.s.handlers(ctx, n.topic)
@@ -69,12 +69,12 @@ func (n *none) tell(ctx context.Context) error {
 		}
 		all = append(all, text)
 	}
-	what, rest := "handler %s has no failure in topic %s, group %s", ""
+	what, rest := "handler %s has no failure in topic %s, %s", ""
 	switch {
 	case is && len(some) > 0:
 		rest = "; others have: " + strings.Join(some, ", ")
 	case !is:
-		what, rest = "handler %s is not known in topic %s, group %s: no process runs it, nothing is set for it, no failure is of it", "; nor is any other"
+		what, rest = "handler %s is not known in topic %s, %s: no process runs it, nothing is set for it, no failure is of it", "; nor is any other"
 		if len(all) > 0 {
 			rest = "; known are: " + strings.Join(all, ", ")
 		}
@@ -82,7 +82,7 @@ func (n *none) tell(ctx context.Context) error {
 	if !whole || !also {
 		rest += fmt.Sprintf(", as far as the first %d of a state tell", tallied)
 	}
-	n.app.tell(what+"%s", n.handler, n.topic, n.s.group, rest)
+	n.app.tell(what+"%s", n.handler, n.topic, named(n.s.groupOf(ctx, n.topic)), rest)
 	return nil
 }
 
@@ -94,7 +94,7 @@ func (n *none) tellOfAll(ctx context.Context) error {
 	}
 	count, err := n.s.api.CountFailures(ctx, n.topic, n.s.group)
 	if err == nil && count.Dead == 0 && count.Retrying > 0 {
-		n.tellOfOther("", count.Retrying)
+		n.tellOfOther(ctx, "", count.Retrying)
 	}
 	return err
 }
@@ -106,13 +106,13 @@ func (n *none) other() eventbus.FailureState {
 	return eventbus.Dead
 }
 
-func (n *none) tellOfOther(of string, count int64) {
+func (n *none) tellOfOther(ctx context.Context, of string, count int64) {
 	are := "are"
 	if count == 1 {
 		are = "is"
 	}
-	n.app.tell("no failure%s is in state %s, topic %s, group %s; %d %s in state %[7]s: --state %[7]s picks from those",
-		of, n.state, n.topic, n.s.group, count, are, n.other())
+	n.app.tell("no failure%s is in state %s, topic %s, %s; %d %s in state %[7]s: --state %[7]s picks from those",
+		of, n.state, n.topic, named(n.s.groupOf(ctx, n.topic)), count, are, n.other())
 }
 
 // tally counts the failures of a state by handler; those of a process that died,

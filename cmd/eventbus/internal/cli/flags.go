@@ -37,7 +37,7 @@ redis://[USER:PASSWORD@]HOST:PORT/DB, rediss:// for TLS
 unix:///PATH, redis://HOST1:PORT,HOST2:PORT for a Cluster,
 redis-sentinel://HOST1,HOST2/DB?master=NAME, or embedded`)
 	set.StringVar(&f.namespace, "namespace", "", "first part of all keys ("+envNamespace+"; default "+eventbus.DefaultNamespace+")")
-	set.StringVar(&f.group, "group", "", "group of consumers ("+envGroup+"; default "+eventbus.DefaultGroup+")")
+	set.StringVar(&f.group, "group", "", "group of consumers ("+envGroup+"; default "+eventbus.DefaultGroup+", with --admin the server's)")
 	set.StringVar(&f.config, "config", "", "settings file, YAML ("+envConfig+")")
 	f.admin.register(set)
 	set.StringVarP(&f.output, "output", "o", "table", "table, or json: one object a line")

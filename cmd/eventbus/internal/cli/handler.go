@@ -125,8 +125,9 @@ func (a *app) handlerUpdate() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.report(done{Topic: args[0], Group: s.group, Handler: args[1], Action: "updated", Revision: revision},
-					"updated handler %s of topic %s in group %s", args[1], args[0], s.group)
+				group := s.groupOf(c.Context(), args[0])
+				return a.report(done{Topic: args[0], Group: group, Handler: args[1], Action: "updated", Revision: revision},
+					"updated handler %s of topic %s in %s", args[1], args[0], named(group))
 			})
 		},
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -20,18 +21,27 @@ func checkHandler(ctx context.Context, s *session, topic, handler string, force 
 	if force {
 		return nil
 	}
-	t, err := s.api.GetTopic(ctx, topic)
-	if err != nil {
+	if err := checkMember(ctx, s, topic); err != nil {
 		return err
 	}
-	if err := member(t, s.group); err != nil {
-		return err
-	}
-	_, err = s.api.GetHandler(ctx, topic, s.group, handler)
+	_, err := s.api.GetHandler(ctx, topic, s.group, handler)
 	if errors.Is(err, eventbus.ErrHandlerNotFound) {
 		return fmt.Errorf("%w; --force sets one that no process runs yet", err)
 	}
 	return err
+}
+
+// checkMember refuses a topic that does not have the group.
+func checkMember(ctx context.Context, s *session, topic string) error {
+	if s.group == "" { // the server refuses it
+		_, err := s.api.ListHandlers(ctx, topic, "", admin.Page{Limit: 1})
+		return err
+	}
+	t, err := s.api.GetTopic(ctx, topic)
+	if err != nil {
+		return err
+	}
+	return member(t, s.group)
 }
 
 // member demands that the topic has the group.

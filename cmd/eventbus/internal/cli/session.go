@@ -13,7 +13,7 @@ import (
 // session is the administration of a bus for one command.
 type session struct {
 	api   admin.API
-	group string
+	group string // "" for that of the server
 	end   func() error
 }
 
@@ -41,9 +41,8 @@ func (a *app) open(change ...func(*eventbus.Config)) (*session, error) {
 	if err := checkNames(c.config); err != nil {
 		return nil, err
 	}
-	group := cmp.Or(c.config.Group, eventbus.DefaultGroup)
 	if through != nil {
-		return dial(*through, group)
+		return dial(*through, c.config.Group)
 	}
 	if c.target.IsEmbedded() {
 		return nil, wrongUsage("the embedded server lives inside demo, serve and bench, and nothing outlives their process; " +
@@ -55,7 +54,7 @@ func (a *app) open(change ...func(*eventbus.Config)) (*session, error) {
 	if err != nil {
 		return nil, errors.Join(err, rdb.Close())
 	}
-	return &session{api: service, group: group, end: func() error {
+	return &session{api: service, group: cmp.Or(c.config.Group, eventbus.DefaultGroup), end: func() error {
 		if err := errors.Join(service.Close(), rdb.Close()); err != nil {
 			return fmt.Errorf("close the connection to Redis: %w", err)
 		}

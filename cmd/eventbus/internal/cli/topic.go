@@ -58,12 +58,18 @@ func (a *app) topicCreate() *cobra.Command {
 					Delivery: eventbus.Delivery(f.delivery), Wire: eventbus.Wire(wire), MaxWaiting: f.maxWaiting,
 					Concurrency: f.concurrency, DeadLimit: f.deadLimit, DeadAge: f.deadAge, Disabled: disabled,
 					RedissonOrderList: f.orderList, RedissonOldClients: f.oldClients,
-					Groups: []eventbus.GroupConfig{{Name: s.group, QueueKey: queueKey}},
+				}
+				switch {
+				case s.group != "":
+					cfg.Groups = []eventbus.GroupConfig{{Name: s.group, QueueKey: queueKey}}
+				case queueKey != "":
+					return wrongUsage("--queue-key is that of a group, and nothing names one; --group says which")
 				}
 				if err := s.api.CreateTopic(c.Context(), args[0], cfg); err != nil {
 					return err
 				}
-				return a.report(done{Topic: args[0], Group: s.group, Action: "created"}, "created topic %s with group %s", args[0], s.group)
+				group := s.groupOf(c.Context(), args[0])
+				return a.report(done{Topic: args[0], Group: group, Action: "created"}, "created topic %s with %s", args[0], named(group))
 			})
 		},
 	}

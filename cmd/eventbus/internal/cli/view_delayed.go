@@ -12,8 +12,8 @@ import (
 // delayedView is a delayed event as JSON shows it.
 type delayedView struct {
 	Topic string `json:"topic"`
-	Group string `json:"group"`
-	ID    string `json:"id"` // "" where it is not known
+	Group string `json:"group,omitempty"` // left out where the server has not told it
+	ID    string `json:"id"`              // "" where it is not known
 	// Due and InMS are null where another program has written a time that no
 	// calendar has: the event is never due. InMS is below zero where it is overdue.
 	Due  *time.Time `json:"due"`
