@@ -29,10 +29,6 @@ const (
 // ThriftPath is where a server takes Thrift over HTTP.
 const ThriftPath = "/thrift"
 
-// Limits are what clients can use of a server; fields of 0 mean the defaults that
-// stand at each.
-type Limits = port.Limits
-
 // ServerConfig is the settings of a server.
 type ServerConfig struct {
 	// Listen is HOST:PORT. Defaults to DefaultListen; port 0 takes a free one. A host
@@ -86,7 +82,9 @@ func Listen(api API, cfg ServerConfig) (*Server, error) {
 		Processor: port.Multiplex(map[string]thrift.TProcessor{
 			"EventAdmin": admin, "EventBus": thriftbus.NewEventBusProcessor(eventBus{f}),
 		}, admin),
-		HTTP: http.HandlerFunc(s.serveHTTP), TLS: cfg.TLS, Limits: cfg.Limits, Log: f.log,
+		HTTP: http.HandlerFunc(s.serveHTTP), TLS: cfg.TLS, Limits: cfg.Limits.ofPort(), Log: f.log,
+		// Strangers are found out before anything large of theirs is read.
+		Admit: func(c port.Client) error { return authenticate(c, cfg.Token) },
 	})
 	s.token = cfg.Token != "" || certified(cfg.TLS)
 	s.calls = http.NewCrossOriginProtection().Handler(s.port.ThriftHandler())
