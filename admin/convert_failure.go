@@ -82,9 +82,6 @@ func toSelection(topic, group string, f eventbus.FailureFilter) *thriftbus.Failu
 	return out
 }
 
-// maxIDs is how many ids one selection has at most.
-const maxIDs = 1000
-
 func fromSelection(s *thriftbus.FailureSelection) (eventbus.FailureFilter, error) {
 	state, err := failureStates.fromOptional("state", s.State)
 	f := eventbus.FailureFilter{IDs: s.Ids, Handler: deref(s.Handler), All: deref(s.All), State: deref(state)}
@@ -96,9 +93,6 @@ func fromSelection(s *thriftbus.FailureSelection) (eventbus.FailureFilter, error
 	}
 	if len(s.Ids) > 0 && s.State != nil && err == nil {
 		err = &eventbus.ArgumentError{Field: "state", Reason: "ids go with nothing else: they pick failures in either state"}
-	}
-	if len(s.Ids) > maxIDs && err == nil {
-		err = &eventbus.ArgumentError{Field: "ids", Reason: "there are more than 1000; begin several jobs"}
 	}
 	return f, err
 }

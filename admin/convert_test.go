@@ -184,7 +184,6 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"retry_max_ms":     problem(fromHandlerUpdate(&thriftbus.HandlerUpdate{RetryMaxMs: new(-huge)})),
 		"breaker_open_ms":  problem(fromHandlerUpdate(&thriftbus.HandlerUpdate{BreakerOpenMs: &huge})),
 		"state":            problem(fromSelection(&thriftbus.FailureSelection{State: new(thriftbus.FailureState(-1))})),
-		"ids":              problem(fromSelection(&thriftbus.FailureSelection{Ids: make([]string, 1001)})),
 		"delay_ms":         problem(fromMessages(two)),
 		"due_at_ms":        problem(fromMessage(&thriftbus.Message{Payload: []byte{}, DelayMs: new(int64(1)), DueAtMs: new(int64(1))})),
 		"before_ms":        problem(fromSelection(&thriftbus.FailureSelection{BeforeMs: new(-huge)})),
