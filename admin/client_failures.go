@@ -97,7 +97,7 @@ func (c *Client) CancelDelayed(ctx context.Context, topic, id string) ([]string,
 // ListUnreadable implements API.
 func (c *Client) ListUnreadable(ctx context.Context, topic, group string, most int) (eventbus.UnreadableEvents, error) {
 	u, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.UnreadableEvents, error) {
-		return conn.admin.ListUnreadable(ctx, topic, group, int32(most))
+		return conn.admin.ListUnreadable(ctx, topic, group, narrow(most))
 	})
 	if err != nil {
 		return eventbus.UnreadableEvents{}, err

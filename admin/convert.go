@@ -94,6 +94,10 @@ func some[T any](list []T) []T {
 	return list
 }
 
+// narrow is a number on the wire. One that it cannot carry is the nearest that it can,
+// which a server refuses where the number itself would be refused.
+func narrow(n int) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
+
 // listed is a list as the generated code must have it: it takes nil for no answer.
 func listed[T any](list []T) []T {
 	if list == nil {

@@ -14,7 +14,7 @@ func toEvent(e *eventbus.Event) *thriftbus.Event {
 	}
 	return &thriftbus.Event{
 		ID: e.ID, Topic: e.Topic, Type: e.Type, Source: e.Source, TimeMs: millis(e.Time), ContentType: e.ContentType, Payload: e.Payload,
-		Headers: e.Headers, Group: e.Group, Handler: e.Handler, Attempt: int32(e.Attempt), Deliveries: int32(e.Deliveries),
+		Headers: e.Headers, Group: e.Group, Handler: e.Handler, Attempt: narrow(e.Attempt), Deliveries: narrow(e.Deliveries),
 	}
 }
 
@@ -35,8 +35,8 @@ func fromEvent(e *thriftbus.Event) *eventbus.Event {
 func toFailure(f eventbus.Failure) *thriftbus.Failure {
 	return &thriftbus.Failure{
 		ID: f.ID, State: failureStates.to(f.State), Topic: f.Topic, Group: f.Group, Handler: f.Handler, EventID: f.EventID,
-		Reason: string(f.Reason), Error: f.Error, Attempts: int32(f.Attempts), FirstFailedAtMs: millis(f.FirstFailedAt),
-		FailedAtMs: millis(f.FailedAt), NextAttemptMs: millis(f.NextAttempt), Size: int32(f.Size), Event: toEvent(f.Event),
+		Reason: string(f.Reason), Error: f.Error, Attempts: narrow(f.Attempts), FirstFailedAtMs: millis(f.FirstFailedAt),
+		FailedAtMs: millis(f.FailedAt), NextAttemptMs: millis(f.NextAttempt), Size: narrow(f.Size), Event: toEvent(f.Event),
 	}
 }
 
@@ -129,7 +129,7 @@ func fromStats(s *thriftbus.Stats) eventbus.Stats {
 }
 
 func toDelayed(e eventbus.DelayedEvent) *thriftbus.DelayedEvent {
-	return &thriftbus.DelayedEvent{ID: e.ID, DueAtMs: e.DueAt.UnixMilli(), Size: int32(e.Size)}
+	return &thriftbus.DelayedEvent{ID: e.ID, DueAtMs: e.DueAt.UnixMilli(), Size: narrow(e.Size)}
 }
 
 func fromDelayed(e *thriftbus.DelayedEvent) eventbus.DelayedEvent {

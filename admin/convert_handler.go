@@ -11,9 +11,9 @@ import (
 
 func toHandlerSettings(s eventbus.HandlerSettings) *thriftbus.HandlerSettings {
 	return &thriftbus.HandlerSettings{
-		Enabled: s.Enabled, TimeoutMs: span(s.Timeout), MaxAttempts: int32(s.MaxAttempts), RetryInitialMs: span(s.RetryInitial),
-		RetryMaxMs: span(s.RetryMax), Concurrency: int32(s.Concurrency), MaxAbandoned: int32(s.MaxAbandoned),
-		BreakerFailures: int32(s.BreakerFailures), BreakerOpenMs: span(s.BreakerOpen),
+		Enabled: s.Enabled, TimeoutMs: span(s.Timeout), MaxAttempts: narrow(s.MaxAttempts), RetryInitialMs: span(s.RetryInitial),
+		RetryMaxMs: span(s.RetryMax), Concurrency: narrow(s.Concurrency), MaxAbandoned: narrow(s.MaxAbandoned),
+		BreakerFailures: narrow(s.BreakerFailures), BreakerOpenMs: span(s.BreakerOpen),
 	}
 }
 
@@ -34,12 +34,11 @@ func fromHandlerSettings(s *thriftbus.HandlerSettings) (out eventbus.HandlerSett
 }
 
 func toHandlerUpdate(u eventbus.HandlerUpdate) *thriftbus.HandlerUpdate {
-	number := func(n int) int32 { return int32(n) }
 	out := &thriftbus.HandlerUpdate{
-		Enabled: u.Enabled, TimeoutMs: optional(u.Timeout, span), MaxAttempts: optional(u.MaxAttempts, number),
+		Enabled: u.Enabled, TimeoutMs: optional(u.Timeout, span), MaxAttempts: optional(u.MaxAttempts, narrow),
 		RetryInitialMs: optional(u.RetryInitial, span), RetryMaxMs: optional(u.RetryMax, span),
-		Concurrency: optional(u.Concurrency, number), MaxAbandoned: optional(u.MaxAbandoned, number),
-		BreakerFailures: optional(u.BreakerFailures, number), BreakerOpenMs: optional(u.BreakerOpen, span),
+		Concurrency: optional(u.Concurrency, narrow), MaxAbandoned: optional(u.MaxAbandoned, narrow),
+		BreakerFailures: optional(u.BreakerFailures, narrow), BreakerOpenMs: optional(u.BreakerOpen, span),
 	}
 	if u.IfRevision != 0 {
 		out.IfRevision = &u.IfRevision
@@ -76,7 +75,7 @@ func fromHandler(h *thriftbus.Handler) eventbus.HandlerInfo {
 
 func toConsumer(c eventbus.Consumer) *thriftbus.Consumer {
 	out := &thriftbus.Consumer{
-		ID: c.ID, Group: c.Group, Host: c.Host, Pid: int32(c.PID), StartedMs: millis(c.Started), ExpiresMs: millis(c.Expires), Expired: c.Expired,
+		ID: c.ID, Group: c.Group, Host: c.Host, Pid: narrow(c.PID), StartedMs: millis(c.Started), ExpiresMs: millis(c.Expires), Expired: c.Expired,
 	}
 	for topic, handlers := range c.Handlers {
 		for _, h := range handlers {

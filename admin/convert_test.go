@@ -3,6 +3,7 @@ package admin
 import (
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"testing"
 	"time"
@@ -167,6 +168,18 @@ func TestEdgesOfDurations(t *testing.T) {
 	m, err = toMessage(eventbus.Message{Value: eventbus.Raw{}, DueAt: due})
 	require.NoError(t, err)
 	require.EqualValues(t, due.UnixMilli()+1, m.GetDueAtMs())
+}
+
+// A number that is too large for the wire does not become a small one.
+func TestNumbersAreNotCutOff(t *testing.T) {
+	t.Parallel()
+	huge := 1<<32 + 1
+	require.EqualValues(t, math.MaxInt32, toPage(Page{Limit: huge}).GetLimit())
+	require.EqualValues(t, math.MaxInt32, toSettings(eventbus.TopicConfig{Concurrency: huge}).GetConcurrency())
+	require.EqualValues(t, math.MaxInt32, toTopicUpdate(eventbus.TopicUpdate{Concurrency: &huge}).GetConcurrency())
+	require.EqualValues(t, math.MaxInt32, toHandlerUpdate(eventbus.HandlerUpdate{MaxAttempts: &huge}).GetMaxAttempts())
+	require.EqualValues(t, math.MaxInt32, toHandlerSettings(eventbus.HandlerSettings{Concurrency: huge}).Concurrency)
+	require.EqualValues(t, math.MinInt32, toPage(Page{Limit: -huge}).GetLimit())
 }
 
 // What the IDL lacks, and what no duration can hold, is refused (nothing of it is

@@ -16,7 +16,7 @@ func fromPage(p *thriftbus.Page) Page {
 }
 
 func toPage(p Page) *thriftbus.Page {
-	limit := int32(p.Limit)
+	limit := narrow(p.Limit)
 	out := &thriftbus.Page{Cursor: &p.Cursor}
 	if limit != 0 {
 		out.Limit = &limit
@@ -36,7 +36,7 @@ func fromGroup(g *thriftbus.Group) eventbus.GroupConfig {
 func toTopic(t eventbus.Topic) *thriftbus.Topic {
 	return &thriftbus.Topic{
 		Name: t.Name, Enabled: !t.Disabled, Delivery: deliveries.to(t.Delivery), Wire: wires.to(t.Wire),
-		MaxWaiting: t.MaxWaiting, Concurrency: int32(t.Concurrency), DeadLimit: t.DeadLimit, DeadAgeMs: span(t.DeadAge),
+		MaxWaiting: t.MaxWaiting, Concurrency: narrow(t.Concurrency), DeadLimit: t.DeadLimit, DeadAgeMs: span(t.DeadAge),
 		Groups: each(t.Groups, toGroup), RedissonOrderList: t.RedissonOrderList, RedissonOldClients: t.RedissonOldClients,
 		Revision: t.Revision, CreatedMs: millis(t.Created),
 	}
@@ -55,7 +55,7 @@ func fromTopic(t *thriftbus.Topic) eventbus.Topic {
 }
 
 func toSettings(c eventbus.TopicConfig) *thriftbus.TopicSettings {
-	concurrency, age := int32(c.Concurrency), span(c.DeadAge)
+	concurrency, age := narrow(c.Concurrency), span(c.DeadAge)
 	s := &thriftbus.TopicSettings{
 		MaxWaiting: &c.MaxWaiting, Concurrency: &concurrency, DeadLimit: &c.DeadLimit, DeadAgeMs: &age,
 		RedissonOrderList: &c.RedissonOrderList, RedissonOldClients: &c.RedissonOldClients, Disabled: &c.Disabled,
@@ -87,7 +87,7 @@ func fromSettings(s *thriftbus.TopicSettings) (eventbus.TopicConfig, error) {
 func toTopicUpdate(u eventbus.TopicUpdate) *thriftbus.TopicUpdate {
 	out := &thriftbus.TopicUpdate{
 		Delivery: optional(u.Delivery, deliveries.to), MaxWaiting: u.MaxWaiting,
-		Concurrency: optional(u.Concurrency, func(n int) int32 { return int32(n) }),
+		Concurrency: optional(u.Concurrency, narrow),
 		DeadLimit:   u.DeadLimit, DeadAgeMs: optional(u.DeadAge, span),
 		RedissonOrderList: u.RedissonOrderList, RedissonOldClients: u.RedissonOldClients,
 	}
