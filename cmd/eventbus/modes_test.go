@@ -109,7 +109,7 @@ func TestAdminToken(t *testing.T) {
 	require.Empty(t, b.ok("topic", "list", "-o", "json", "--admin-token-file", b.file("token", "s3cret\n")), "a flag goes before the environment")
 	b.env = append(env[:len(env):len(env)], "EVENTBUS_ADMIN_TOKEN=s3cret")
 	require.Empty(t, b.ok("topic", "list", "-o", "json"))
-	require.Contains(t, b.fails(1, "topic", "list", "--admin-token-file", "none"), "read the token of the admin service: open none: no such file")
+	require.Contains(t, b.fails(1, "topic", "list", "--admin-token-file", "none"), "read --admin-token-file: open none: no such file")
 	require.Contains(t, b.fails(1, "topic", "list", "--admin-token-file", b.file("token", " \n")), "is empty")
 }
 
@@ -186,4 +186,14 @@ func TestAdminMeansTheGroupOfItsServer(t *testing.T) {
 
 	b.env = append(b.env, "EVENTBUS_GROUP=mail")
 	require.Contains(t, b.ok("delayed", "list", "plain", "-o", "json"), `"group":"mail"`)
+}
+
+// A client that speaks TLS to a plain service, or the other way round, is told what
+// may be the matter, and not that the address is wrong.
+func TestAdminHintsAtTLS(t *testing.T) {
+	b := setup(t)
+	b.administer(admin.ServerConfig{})
+	line := b.fails(1, "topic", "list", "--admin-tls")
+	require.Contains(t, line, "it may speak TLS where none is asked for")
+	require.NotContains(t, line, "says where the admin service is")
 }

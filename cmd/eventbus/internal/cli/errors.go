@@ -5,10 +5,12 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/redis/go-redis/v9"
 
@@ -214,6 +216,8 @@ func remoteHint(err error) string {
 		return "EVENTBUS_ADMIN_TOKEN or --admin-token-file gives the token of the service's settings"
 	case errors.Is(err, eventbus.ErrPayloadTooLarge) && errors.As(err, &argument):
 		return "the limit is the server's: max_payload in its settings file"
+	case errors.Is(err, admin.ErrUnreachable) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
+		return "what listens there has closed the connection; it may speak TLS where none is asked for (--admin-tls, --admin-ca), or none where it is, or be no admin service"
 	case errors.Is(err, admin.ErrUnreachable):
 		return "--admin or EVENTBUS_ADMIN says where the admin service is; eventbus serve runs one"
 	case errors.Is(err, eventbus.ErrUnavailable):

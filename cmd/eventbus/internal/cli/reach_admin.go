@@ -100,11 +100,11 @@ func (a *app) adminToken() (string, error) {
 	}
 	text, err := os.ReadFile(a.flags.admin.tokenFile)
 	if err != nil {
-		return "", fmt.Errorf("read the token of the admin service: %w", err)
+		return "", fmt.Errorf("read --admin-token-file: %w", err)
 	}
 	token := strings.TrimSpace(string(text))
 	if token == "" {
-		return "", fmt.Errorf("read the token of the admin service: %s is empty", a.flags.admin.tokenFile)
+		return "", fmt.Errorf("read --admin-token-file: %q is empty; it should hold the token", a.flags.admin.tokenFile)
 	}
 	return token, nil
 }
