@@ -34,7 +34,7 @@ func TestFailoverLosesNoMoreThanTheClient(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := redistest.StartSentinel(t, time.Second, c.password)
+			s := redistest.StartSentinel(t, 3*time.Second, c.password)
 			w, rdb := sentinelWorld(t, s)
 			bus := newTally(func(ctx context.Context, id string) error {
 				_, err := w.sender.Send(ctx, topic, 1, eventbus.WithID(id))
@@ -125,8 +125,9 @@ func (w *world) runOn(s *redistest.Sentinel, h eventbus.EventHandle) *consumer {
 type tally struct {
 	put func(ctx context.Context, id string) error
 
-	mu  sync.Mutex
-	ids []string
+	mu     sync.Mutex
+	ids    []string
+	failed error // the last one
 }
 
 func newTally(put func(ctx context.Context, id string) error) *tally { return &tally{put: put} }
@@ -141,11 +142,14 @@ func (b *tally) write(ctx context.Context, every time.Duration) {
 		case <-ticker.C:
 		}
 		id := fmt.Sprintf("e%d", i)
-		if b.put(ctx, id) == nil {
-			b.mu.Lock()
+		err := b.put(ctx, id)
+		b.mu.Lock()
+		if err == nil {
 			b.ids = append(b.ids, id)
-			b.mu.Unlock()
+		} else {
+			b.failed = err
 		}
+		b.mu.Unlock()
 	}
 }
 
@@ -159,7 +163,11 @@ func (b *tally) acknowledged() []string {
 func (b *tally) await(t *testing.T, n int) {
 	t.Helper()
 	before := len(b.acknowledged())
-	require.Eventually(t, func() bool { return len(b.acknowledged()) >= before+n }, patience, tick, "writing does not go on")
+	if !assert.Eventually(t, func() bool { return len(b.acknowledged()) >= before+n }, patience, tick) {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		t.Fatalf("writing does not go on; the last error was: %v", b.failed)
+	}
 }
 
 // without lists what was acknowledged and is not in kept.

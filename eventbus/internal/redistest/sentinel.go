@@ -14,7 +14,10 @@ import (
 // MasterName is the name under which the Sentinel of StartSentinel knows its master.
 const MasterName = "main"
 
-const sentinelTimeout = 60 * time.Second
+const (
+	sentinelTimeout   = 60 * time.Second
+	shortestDownAfter = 3 * time.Second
+)
 
 // Sentinel is a master, its one replica, and the one Sentinel that watches them.
 type Sentinel struct {
@@ -25,10 +28,15 @@ type Sentinel struct {
 
 // StartSentinel runs a master with a replica and a Sentinel, and returns when the
 // Sentinel knows both and the replica has all that the master has. A master
-// that does not answer for so long counts as down. The password is the Sentinel's
-// own, none where it is empty. All end with the test.
+// that does not answer for so long counts as down; a Sentinel pings once a second,
+// and would take a node that works for down, its newly named master above all, if it
+// waited no longer than that. The password is the Sentinel's own, none where it is
+// empty. All end with the test.
 func StartSentinel(t testing.TB, downAfter time.Duration, password string) *Sentinel {
 	t.Helper()
+	if downAfter < shortestDownAfter {
+		t.Fatalf("redistest: a master is down after %v; this must be %v or more", downAfter, shortestDownAfter)
+	}
 	quick := []string{"repl-diskless-sync-delay 0", "repl-ping-replica-period 1"}
 	master := Start(t, Options{Extra: quick})
 	host, port := split(master.Addr())
