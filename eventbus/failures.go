@@ -80,23 +80,6 @@ const (
 	ReasonNoHandler FailureReason = "no_handler"
 )
 
-// FailureFilter picks failures. At least one field must say which, or All.
-type FailureFilter struct {
-	// IDs picks by id, dead or retrying. It goes with no other field.
-	IDs []string
-	// Handler picks those of one handler.
-	Handler string
-	// Before picks those that failed last before this time, by Redis's clock.
-	Before time.Time
-	// All picks all.
-	All bool
-	// State picks dead or retrying failures. Defaults to Dead.
-	State FailureState
-	// Progress is called after each step of a Replay or Discard, with the number
-	// that was moved so far.
-	Progress func(moved int64)
-}
-
 // Failures administers the failures of the bus's group: what handlers could not
 // do, some of it to be tried again, the rest dead.
 type Failures struct {
@@ -134,8 +117,6 @@ type FailurePage struct {
 const (
 	defaultPage = 100
 	maxPage     = 1000
-	// batchSize is how many failures one call to Redis replays or discards.
-	batchSize = 200
 )
 
 // doing says of an error what was being done with a topic's failures.
@@ -215,157 +196,6 @@ func (f *Failures) Count(ctx context.Context, topic string) (FailureCount, error
 	}
 	retry, dead, err := f.bus.store.CountFailures(ctx, k)
 	return FailureCount{Retrying: retry, Dead: dead}, doing(err)
-}
-
-// Replay moves failures back to the queue, addressed to their handler and with
-// fresh attempts, which are counted from 1 again, and returns how many. It picks what has failed up to the moment
-// when it is called, so that what fails again meanwhile is not picked again. It
-// works in small steps, each of which is done whole or not at all: an end half
-// way loses nothing, and of two replays at once each moves what the other does
-// not. Ids that are gone are left out of the count.
-func (f *Failures) Replay(ctx context.Context, topic string, filter FailureFilter) (int64, error) {
-	return f.each(ctx, "replay", topic, filter, f.replay)
-}
-
-// Discard removes failures for good, and returns how many.
-func (f *Failures) Discard(ctx context.Context, topic string, filter FailureFilter) (int64, error) {
-	return f.each(ctx, "discard", topic, filter, f.bus.store.Discard)
-}
-
-// replay moves one batch of failures, reading their events in bounded parts.
-func (f *Failures) replay(ctx context.Context, k *store.Keys, ids []string) (moved int64, err error) {
-	for len(ids) > 0 {
-		records, err := f.bus.store.ReadFailures(ctx, k, ids)
-		if err != nil {
-			return moved, err
-		}
-		ids = ids[len(records):]
-		var there []store.Record
-		var entries [][]byte
-		for _, r := range records {
-			if r.Set == "" {
-				continue
-			}
-			e := wire.Decode(r.Entry, newID)
-			e.Attempt, e.Deliveries, e.FailedAt = 0, 0, 0
-			there = append(there, r)
-			entries = append(entries, wire.Append(nil, &e))
-		}
-		if len(there) == 0 {
-			continue
-		}
-		done, err := f.bus.store.Replay(ctx, k, there, entries)
-		moved += int64(len(done))
-		if err != nil {
-			return moved, err
-		}
-	}
-	return moved, nil
-}
-
-// each carries out act on the failures that the filter picks, in batches.
-func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureFilter, act func(ctx context.Context, k *store.Keys, ids []string) (int64, error)) (total int64, err error) {
-	doing := func(err error) error {
-		if total > 0 {
-			err = fmt.Errorf("%d done, then: %w", total, errs.Cause(err))
-		}
-		return f.doing(verb+" failures of", topic)(err)
-	}
-	fallback(&filter.State, Dead)
-	if err := filter.check(); err != nil {
-		return 0, doing(err)
-	}
-	k, _, err := f.keys(ctx, topic)
-	if err != nil {
-		return 0, doing(err)
-	}
-	step := func(ids []string) error {
-		n, err := act(ctx, k, ids)
-		total += n
-		if filter.Progress != nil {
-			filter.Progress(total)
-		}
-		return err
-	}
-	if len(filter.IDs) > 0 {
-		for ids := filter.IDs; len(ids) > 0; ids = ids[min(batchSize, len(ids)):] {
-			if err := step(ids[:min(batchSize, len(ids))]); err != nil {
-				return total, doing(err)
-			}
-		}
-		return total, nil
-	}
-	cutoff, err := f.cutoff(ctx)
-	if err != nil {
-		return 0, doing(err)
-	}
-	if !filter.Before.IsZero() && filter.Before.Before(time.UnixMilli(cutoff+1)) {
-		cutoff = filter.Before.Add(-time.Millisecond).UnixMilli()
-	}
-	var score int64
-	var last string
-	for {
-		if err := ctx.Err(); err != nil {
-			return total, doing(err)
-		}
-		upto := cutoff
-		if filter.State == Retrying {
-			upto = 0 // that set's scores are times of next attempts
-		}
-		records, err := f.bus.store.PageFailures(ctx, k, store.FailureSet(filter.State), score, last, upto, batchSize)
-		if err != nil {
-			return total, doing(err)
-		}
-		if len(records) == 0 {
-			return total, nil
-		}
-		var ids []string
-		for _, r := range records {
-			if r.FailedAt <= cutoff && (filter.Handler == "" || f.failure(k, r).Handler == filter.Handler) {
-				ids = append(ids, r.ID)
-			}
-		}
-		score, last = records[len(records)-1].Score, records[len(records)-1].ID
-		if len(ids) == 0 {
-			continue
-		}
-		if err := step(ids); err != nil {
-			return total, doing(err)
-		}
-	}
-}
-
-// cutoff returns Redis's time now, once that millisecond has passed: what fails
-// from here on is later than it.
-func (f *Failures) cutoff(ctx context.Context) (int64, error) {
-	first, err := f.bus.store.Now(ctx)
-	if err != nil {
-		return 0, err
-	}
-	for {
-		now, err := f.bus.store.Now(ctx)
-		if err != nil {
-			return 0, err
-		}
-		if now.UnixMilli() > first.UnixMilli() {
-			return first.UnixMilli(), nil
-		}
-	}
-}
-
-func (filter FailureFilter) check() error {
-	bad := []error{checkState(filter.State)}
-	byOther := filter.Handler != "" || !filter.Before.IsZero() || filter.All
-	switch {
-	case len(filter.IDs) > 0 && byOther:
-		bad = append(bad, errs.Invalid("filter", nil, "ids go with nothing else"))
-	case len(filter.IDs) == 0 && !byOther:
-		bad = append(bad, errs.Invalid("filter", nil, "it picks nothing; give ids, a handler, a time, or All"))
-	}
-	if filter.Handler != "" {
-		bad = append(bad, name.Check("handler id", filter.Handler))
-	}
-	return errors.Join(bad...)
 }
 
 func checkState(s FailureState) error {

@@ -25,6 +25,7 @@ func deletion() []test {
 		{"GroupTakesAllThatItHolds", deleteGroupTakesAllThatItHolds},
 		{"GroupWhileItRuns", deleteGroupWhileItRuns},
 		{"BesideASenderThatMakesTheTopic", deleteBesideASenderThatMakesTheTopic},
+		{"EndsReplaysAndDiscardings", deleteEndsReplaysAndDiscardings},
 	}
 }
 
@@ -246,4 +247,36 @@ func deleteBesideASenderThatMakesTheTopic(e *env) {
 	}
 	require.NoError(e, e.bus.Topics().Delete(e.Context(), e.topic))
 	require.Empty(e, e.keys(e.topic))
+}
+
+// Whoever moves a topic's failures while that is deleted hears of it: the others are
+// gone, and not moved.
+func deleteEndsReplaysAndDiscardings(e *env) {
+	const n, step = 450, 200
+	topics := e.bus.Topics()
+	remove := func() { require.NoError(e, topics.Delete(e.Context(), e.topic)) }
+	for name, c := range map[string]struct {
+		remove func()
+		want   error
+	}{
+		"deleted":       {remove, eventbus.ErrTopicNotFound},
+		"made anew":     {func() { remove(); e.create(eventbus.TopicConfig{}) }, eventbus.ErrTopicNotFound},
+		"group removed": {func() { require.NoError(e, topics.RemoveGroup(e.Context(), e.topic, "default")) }, eventbus.ErrGroupNotFound},
+	} {
+		for verb, move := range map[string]func(context.Context, string, eventbus.FailureFilter) (int64, error){
+			"replay": e.bus.Failures().Replay, "discard": e.bus.Failures().Discard,
+		} {
+			e.create(eventbus.TopicConfig{})
+			e.fail(n)
+			require.NoError(e, topics.AddGroup(e.Context(), e.topic, eventbus.GroupConfig{Name: "other"}))
+			var once sync.Once
+			moved, err := move(e.Context(), e.topic, eventbus.FailureFilter{All: true, Progress: func(int64) { once.Do(c.remove) }})
+			require.ErrorIs(e, err, c.want, "%s, %s", verb, name)
+			require.ErrorContains(e, err, "200 done, then:", "%s, %s", verb, name)
+			require.EqualValues(e, step, moved, "%s, %s", verb, name)
+			if name != "deleted" {
+				remove()
+			}
+		}
+	}
 }
