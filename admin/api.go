@@ -132,7 +132,8 @@ type Job struct {
 	Topic string
 	Group string
 	// Moved is how many failures were moved so far, Total how many of that state
-	// there were when it began: an estimate of the whole.
+	// there were when it began: an estimate of the whole. Its process tells of Moved
+	// twice a second: of a JobInterrupted it may have been more.
 	Moved, Total int64
 	Started      time.Time
 	// Updated is when its process last told of it: its end, once it has ended.

@@ -410,7 +410,10 @@ struct Job {
   3: JobState state
   4: string topic
   5: string group
-  /** How many failures were moved so far. */
+  /**
+   * How many failures were moved so far. Its server tells of it twice a second: of one
+   * that was INTERRUPTED it may have been more.
+   */
   6: i64 moved
   /** How many failures of the state there were when it began: an estimate of the whole. */
   7: i64 total

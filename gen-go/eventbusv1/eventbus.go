@@ -7836,7 +7836,8 @@ func (p *FailureCount) String() string {
 //  - State
 //  - Topic
 //  - Group
-//  - Moved: How many failures were moved so far.
+//  - Moved: How many failures were moved so far. Its server tells of it twice a second: of one
+// that was INTERRUPTED it may have been more.
 //  - Total: How many failures of the state there were when it began: an estimate of the whole.
 //  - StartedMs
 //  - UpdatedMs: When its server last told of it; its end, once it has ended.

@@ -63,13 +63,22 @@ func (a *app) move(ctx context.Context, s *session, topic string, filter eventbu
 			return 0, group, s.insteadOfCounting(kind, topic, err)
 		}
 		if err != nil {
-			return moved, group, fmt.Errorf("%s: %d %s, then: %w", moving(kind, topic, group), moved, past[kind], err)
+			return moved, group, fmt.Errorf("%s: %s%d %s, then: %w", moving(kind, topic, group), atLeast(job), moved, past[kind], err)
 		}
 	}
 	if missing := int64(len(filter.IDs)) - moved; missing > 0 {
 		return moved, group, fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
 	}
 	return moved, group, nil
+}
+
+// atLeast goes before the number that a job has moved: whoever did it has not come to
+// tell of its last steps.
+func atLeast(job admin.Job) string {
+	if job.State == admin.JobRunning || job.State == admin.JobInterrupted {
+		return "at least "
+	}
+	return ""
 }
 
 // parts are what one job each takes of a filter.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -198,7 +199,8 @@ type manyAPI struct {
 	jobs      []int // how many ids each had
 	failAt    int   // the job that cannot be begun
 	ids       map[string]bool
-	then      func() // after each
+	then      func()         // after each
+	state     admin.JobState // of each, JobDone where it is empty
 }
 
 func (m *manyAPI) ReplayFailures(_ context.Context, topic, group string, filter eventbus.FailureFilter) (admin.Job, error) {
@@ -213,7 +215,7 @@ func (m *manyAPI) ReplayFailures(_ context.Context, topic, group string, filter 
 	if m.then != nil {
 		m.then()
 	}
-	return admin.Job{ID: "j", Kind: admin.JobReplay, State: admin.JobDone, Topic: topic, Group: group, Moved: int64(n), Total: int64(n)}, nil
+	return admin.Job{ID: "j", Kind: admin.JobReplay, State: cmp.Or(m.state, admin.JobDone), Topic: topic, Group: group, Moved: int64(n), Total: int64(n)}, nil
 }
 
 // More ids than one job takes go by several, and what those have moved counts together.
@@ -241,6 +243,10 @@ func TestMoveManyIDs(t *testing.T) {
 	require.ErrorIs(t, err, admin.ErrTooManyJobs)
 	require.ErrorContains(t, err, `replay failures of topic "orders", group "default": 1000 replayed, then: `)
 	require.EqualValues(t, jobIDs, n)
+
+	// Whoever did it may have moved more than it came to tell.
+	_, err = move(t.Context(), &manyAPI{state: admin.JobInterrupted}, ids)
+	require.ErrorContains(t, err, "at least 1000 replayed, then: the process that did it has ended")
 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
