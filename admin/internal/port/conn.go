@@ -23,6 +23,8 @@ const (
 	// with bytes unread, its system would throw the answer away.
 	lingerTime  = 500 * time.Millisecond
 	lingerBytes = 256 << 10
+	// warnEvery is how often clients that are turned away are worth a warning.
+	warnEvery = time.Minute
 )
 
 // conn is a connection that is served by its own goroutine, until it is closed
@@ -53,7 +55,7 @@ func (c *conn) serve() {
 		}
 	}()
 	if err := c.handshake(); err != nil {
-		c.debug("a client without a TLS handshake was turned away", err)
+		c.turnedAway("a client without a TLS handshake was turned away", err)
 		return
 	}
 	c.in = bufio.NewReaderSize(c.net, readBuffer)
@@ -69,7 +71,7 @@ func (c *conn) serve() {
 				handedOver = c.server.http.take(c)
 				return
 			case speaksTLS:
-				c.debug("a client was turned away", errTLS)
+				c.turnedAway("a client was turned away", errTLS)
 				return
 			}
 		}
@@ -199,9 +201,25 @@ func (c *conn) close() {
 
 // debug logs what strangers do at level debug alone: they must not fill the log.
 func (c *conn) debug(what string, err error) {
-	if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+	if !isEnd(err) {
+		c.log(levelDebug, what, err)
+	}
+}
+
+// turnedAway logs what also a client of this house may do by its settings, at level
+// warn, so that it is found; one each warnEvery, the others at debug.
+func (c *conn) turnedAway(what string, err error) {
+	now, last := time.Now().UnixNano(), c.server.warned.Load()
+	if isEnd(err) || last != 0 && now-last < int64(warnEvery) || !c.server.warned.CompareAndSwap(last, now) {
+		c.debug(what, err)
 		return
 	}
-	c.server.log.LogAttrs(context.Background(), levelDebug, what,
-		slog.String("client", c.client.Addr), slog.Any("error", err))
+	c.log(slog.LevelWarn, what, err)
+}
+
+// isEnd tells that a connection has only ended.
+func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) }
+
+func (c *conn) log(level slog.Level, what string, err error) {
+	c.server.log.LogAttrs(context.Background(), level, what, slog.String("client", c.client.Addr), slog.Any("error", err))
 }

@@ -189,6 +189,7 @@ func TestServer_WrongPort(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, closes(t, c))
 	b.logs(t, "speaks TLS, and this port does not")
+	require.Contains(t, b.log.String(), "level=WARN", "it may be a client of this house")
 }
 
 // After arguments that could not be skipped the rest of them must not be taken

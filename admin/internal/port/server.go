@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -47,8 +48,9 @@ type Config struct {
 	Admit func(Client) error
 	// Limits are what clients can use of the server.
 	Limits Limits
-	// Log gets what strangers do wrong at level debug, what the system lacks at
-	// warn, and panics at error. Defaults to slog.Default().
+	// Log gets what strangers do wrong at level debug, and once a minute at warn where
+	// it was TLS that did not fit; what the system lacks at warn, and panics at error.
+	// Defaults to slog.Default().
 	Log *slog.Logger
 }
 
@@ -69,6 +71,7 @@ type Server struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed: no more connections are accepted
 	work   sync.WaitGroup
+	warned atomic.Int64 // when clients that were turned away were last worth a warning
 
 	mu        sync.Mutex
 	stopped   bool

@@ -10,6 +10,7 @@ import (
 	"math/big"
 	"net"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -106,6 +107,7 @@ func TestServer_PlainOnTLS(t *testing.T) {
 		closes(t, c)
 	}
 	b.logs(t, "let it connect with TLS")
+	require.Equal(t, 1, strings.Count(b.log.String(), "level=WARN"), "the first is worth a warning, and strangers cannot fill the log")
 	c := dial(t, b.addr)
 	_, err := c.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n"))
 	require.NoError(t, err)
