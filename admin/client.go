@@ -18,6 +18,12 @@ import (
 // end sooner.
 const DefaultCallTimeout = 30 * time.Second
 
+// firstAnswer is how long a new connection may take to answer at all: what listens
+// there may be no admin service, and wait for more of its own protocol for ever.
+const firstAnswer = 10 * time.Second
+
+var errSilent = fmt.Errorf("nothing has answered there within %v; is that the port of an admin service?", firstAnswer)
+
 // maxFrame is the greatest frame that a client sends or takes: the default of
 // Thrift's libraries, and of the server.
 const maxFrame = thrift.DEFAULT_MAX_FRAME_SIZE
@@ -56,9 +62,29 @@ var _ API = (*Client)(nil)
 // clientConn is a connection to a server. After an error that is none of the
 // server's it is of no use any more.
 type clientConn struct {
-	socket *thrift.TSocket
-	admin  *thriftbus.EventAdminClient
-	bus    *thriftbus.EventBusClient
+	socket   *thrift.TSocket
+	admin    *thriftbus.EventAdminClient
+	bus      *thriftbus.EventBusClient
+	answered bool // somebody has answered there
+}
+
+// greet has a new connection show that an admin service answers there.
+func (conn *clientConn) greet(ctx context.Context) error {
+	if conn.answered {
+		return nil
+	}
+	timer := time.AfterFunc(firstAnswer, func() { _ = conn.socket.Close() })
+	err := conn.admin.Ping(ctx)
+	late := !timer.Stop()
+	_, exception := fromException(err)
+	switch {
+	case err == nil || exception:
+		conn.answered = true // what is wrong the call itself will tell
+		return nil
+	case late:
+		return errSilent
+	}
+	return err
 }
 
 // NewClient returns a client, which connects with its first call.
@@ -175,7 +201,10 @@ func ask[T any](ctx context.Context, c *Client, timeout time.Duration, do func(c
 	}
 	// Whoever waits for an answer sees the end of its connection, and nothing else.
 	stop := context.AfterFunc(call, func() { _ = conn.socket.Close() })
-	answer, err = do(context.WithoutCancel(call), conn)
+	on := context.WithoutCancel(call)
+	if err = conn.greet(on); err == nil {
+		answer, err = do(on, conn)
+	}
 	if !stop() {
 		_ = c.drop() // the answer came, if it did, as the time was over
 	}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/admin"
@@ -92,5 +93,30 @@ func TestClientClosesAmongCalls(t *testing.T) {
 		calls.Wait()
 		require.ErrorIs(t, c.Ping(t.Context()), eventbus.ErrClosed)
 	}
+	ended()
+}
+
+// What listens and never answers, such as Redis or an HTTP server, is no admin
+// service; also a call that may take as long as it likes does not wait for it.
+func TestClientAtAPortThatNeverAnswers(t *testing.T) {
+	t.Parallel()
+	address, _, ended := stopped(t)
+	var calls sync.WaitGroup
+	for name, call := range map[string]func(c *admin.Client) error{
+		"ping":         func(c *admin.Client) error { return c.Ping(t.Context()) },
+		"delete topic": func(c *admin.Client) error { return c.DeleteTopic(t.Context(), topic) },
+	} {
+		calls.Go(func() {
+			c, err := admin.NewClient(admin.ClientConfig{Address: address})
+			assert.NoError(t, err)
+			defer c.Close()
+			began := time.Now()
+			err = call(c)
+			assert.ErrorIs(t, err, admin.ErrUnreachable, name)
+			assert.ErrorContains(t, err, "is that the port of an admin service?", name)
+			assert.InDelta(t, 10*time.Second, time.Since(began), float64(3*time.Second), name)
+		})
+	}
+	calls.Wait()
 	ended()
 }

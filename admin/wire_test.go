@@ -47,6 +47,7 @@ func (f *failing) Stats(context.Context, string) ([]eventbus.Stats, error) { ret
 func (f *failing) ListHandlers(context.Context, string, string, admin.Page) (admin.HandlerPage, error) {
 	return admin.HandlerPage{}, f.err()
 }
+func (f *failing) Ping(context.Context) error { return nil }
 func (f *failing) GetHandler(context.Context, string, string, string) (eventbus.HandlerInfo, error) {
 	return eventbus.HandlerInfo{}, f.err()
 }

@@ -102,7 +102,7 @@ func TestAdminToken(t *testing.T) {
 		for _, args := range [][]string{{"topic", "list"}, {"stats"}, {"send", "orders", "--data", "1"}} {
 			line := b.fails(1, args...)
 			require.Contains(t, line, says)
-			require.Contains(t, line, "("+b.where()+"); EVENTBUS_ADMIN_TOKEN or --admin-token-file gives the token")
+			require.Contains(t, line, "("+b.where()+"); --admin-token-file, or else EVENTBUS_ADMIN_TOKEN, gives the token")
 			require.NotContains(t, line, "s3cret")
 		}
 	}

@@ -71,6 +71,7 @@ func TestServeWithTLS(t *testing.T) {
 	p := b.call(nil, "serve", "--http", "", "--thrift", "127.0.0.1:0")
 	require.Equal(t, 2, p.code)
 	require.Contains(t, p.err, "invalid Token")
+	require.Contains(t, p.err, "admin.token or EVENTBUS_ADMIN_TOKEN")
 	b.env = []string{"EVENTBUS_ADMIN_TOKEN=s3cret"}
 	served, address := b.servingAdmin(`
 admin: {listen: "127.0.0.1:0", tls: {cert: "` + cert + `", key: "` + key + `"}}
@@ -91,7 +92,7 @@ topics: [{name: orders, handlers: [{id: print, type: log}]}]
 func TestServeRefusesToBeOpenToAll(t *testing.T) {
 	b := setup(t)
 	line := b.fails(2, "serve", "--http", "", "--thrift", "0.0.0.0:0")
-	require.Contains(t, line, "set a token, or TLS with clients' certificates, or listen on 127.0.0.1")
+	require.Contains(t, line, "set a token, or TLS with clients' certificates, or listen on 127.0.0.1; --thrift or admin.listen says where")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer l.Close()

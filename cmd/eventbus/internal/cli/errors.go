@@ -213,7 +213,7 @@ func remoteHint(err error) string {
 	case errors.As(err, &stranger):
 		return "--admin-ca names the authority that signed it"
 	case errors.Is(err, admin.ErrUnauthenticated):
-		return "EVENTBUS_ADMIN_TOKEN or --admin-token-file gives the token of the service's settings"
+		return "--admin-token-file, or else EVENTBUS_ADMIN_TOKEN, gives the token of the service's settings"
 	case errors.Is(err, eventbus.ErrPayloadTooLarge) && errors.As(err, &argument):
 		return "the limit is the server's: max_payload in its settings file"
 	case errors.Is(err, admin.ErrUnreachable) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):

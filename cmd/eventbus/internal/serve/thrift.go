@@ -10,6 +10,7 @@ import (
 	"os"
 
 	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/eventbus"
 )
 
 // thriftSide is the Thrift admin service of the process.
@@ -36,14 +37,23 @@ func (s *server) listenThrift() error {
 	s.thrift.server, err = admin.Listen(s.thrift.service, admin.ServerConfig{
 		Listen: s.cfg.Thrift, TLS: security, Token: s.cfg.Token, Logger: s.cfg.Log, StopTimeout: httpGrace,
 	})
-	var taken *net.OpError
-	if errors.As(err, &taken) {
-		err = fmt.Errorf("%w; choose another address with --thrift or admin.listen, or \"\" for none", err)
-	}
 	if err != nil {
-		return f.AtAdmin(err)
+		return f.AtAdmin(inWords(err))
 	}
 	return nil
+}
+
+// inWords says where the settings of the admin service stand that an error is about.
+func inWords(err error) error {
+	var taken *net.OpError
+	var setting *eventbus.ArgumentError
+	switch {
+	case errors.As(err, &taken):
+		return fmt.Errorf("%w; choose another address with --thrift or admin.listen, or \"\" for none", err)
+	case errors.As(err, &setting):
+		return fmt.Errorf("%w; --thrift or admin.listen says where it listens, admin.token or EVENTBUS_ADMIN_TOKEN is the token, admin.tls with client_ca demands clients' certificates", err)
+	}
+	return err
 }
 
 // serveThrift answers until the function that it returns is called; its failure
