@@ -28,6 +28,9 @@ var errSilent = fmt.Errorf("nothing has answered there within %v; is that the po
 // Thrift's libraries, and of the server.
 const maxFrame = thrift.DEFAULT_MAX_FRAME_SIZE
 
+// clientBuffer is the size of a connection's buffers, in bytes.
+const clientBuffer = 4 << 10
+
 // ClientConfig is the settings of a client.
 type ClientConfig struct {
 	// Address is the server's HOST:PORT. Defaults to DefaultListen.
@@ -162,7 +165,9 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 	}
 	cfg := &thrift.TConfiguration{MaxFrameSize: maxFrame, MaxMessageSize: maxFrame}
 	socket := thrift.NewTSocketFromConnConf(conn, cfg)
-	p := thrift.NewTHeaderProtocolConf(socket, cfg)
+	// Thrift's own transports write a frame's length by itself, which wakes the server
+	// once more.
+	p := thrift.NewTHeaderProtocolConf(thrift.NewTBufferedTransport(socket, clientBuffer), cfg)
 	if c.cfg.Token != "" {
 		p.SetWriteHeader(authorization, "Bearer "+c.cfg.Token)
 	}

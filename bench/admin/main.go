@@ -2,7 +2,10 @@
 // one client and by several, beside the same calls made on Redis directly by as
 // many callers. The service is a process of its own, on one redis-server that the
 // command starts; clients speak the framed binary protocol over a connection each,
-// as Java's do. What it prints are medians over the rounds.
+// as Java's do. Two rows say what can be expected: direct sends by callers that do
+// not share a bus, and so no calls to Redis; and an echo, which has the bytes of a
+// send go to the service's process and back and does nothing else. What it prints are
+// medians over the rounds.
 //
 //	go run ./admin [-rounds 5] [-seconds 2] [-callers 1,32] [-size 200] [-failures 1000000]
 //
@@ -68,8 +71,8 @@ type caller func(ctx context.Context) error
 
 // operation is what is measured.
 type operation struct {
-	name    string
-	callers func(n int) (calls []caller, end func() error, err error)
+	of, name string // of is the one to compare it with, if any
+	callers  func(n int) (calls []caller, end func() error, err error)
 }
 
 // figures of one measurement.
@@ -99,13 +102,15 @@ func measure(ctx context.Context, rounds int, last time.Duration, size int, call
 	}
 	defer func() { err = errors.Join(err, service.stop()) }()
 	operations := []operation{
-		{"get topic, direct", direct(func(ctx context.Context) error { _, err := bus.Topics().Get(ctx, topic); return err })},
-		{"get topic, Thrift", service.getTopic},
-		{"send, direct", direct(func(ctx context.Context) error {
+		{"", "echo", func(n int) ([]caller, func() error, error) { return service.echo(n, size) }},
+		{"", "get topic, direct", direct(func(ctx context.Context) error { _, err := bus.Topics().Get(ctx, topic); return err })},
+		{"get topic, direct", "get topic, Thrift", service.getTopic},
+		{"", "send, direct", direct(func(ctx context.Context) error {
 			_, err := bus.Send(ctx, topic, eventbus.Raw{Payload: payload(size)})
 			return err
 		})},
-		{"send, Thrift", func(n int) ([]caller, func() error, error) { return service.send(n, size) }},
+		{"send, direct", "send, direct, a bus each", apart(redisServer.Address, size)},
+		{"send, direct", "send, Thrift", func(n int) ([]caller, func() error, error) { return service.send(n, size) }},
 	}
 	results := map[string][]figures{}
 	for range rounds {
@@ -127,11 +132,11 @@ func measure(ctx context.Context, rounds int, last time.Duration, size int, call
 	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "CALLERS\tOPERATION\tCALLS/S\tP50\tP99\tOF DIRECT")
 	for _, n := range callers {
-		for i, o := range operations {
+		for _, o := range operations {
 			all := results[fmt.Sprint(o.name, n)]
 			of := ""
-			if i%2 == 1 { // beside the direct one of the same round
-				before := results[fmt.Sprint(operations[i-1].name, n)]
+			if o.of != "" { // beside the one of the same round
+				before := results[fmt.Sprint(o.of, n)]
 				ratios := make([]float64, len(all))
 				for r := range all {
 					ratios[r] = all[r].rate / before[r].rate
