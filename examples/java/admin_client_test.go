@@ -58,20 +58,23 @@ func TestAdminClient(t *testing.T) {
 	withTLS := fmt.Sprintf("tls: {cert: %q, key: %q}", k.cert, k.key)
 	for name, test := range map[string]struct {
 		admin         string
+		jars          []string
 		options, java []string
 	}{
 		"FramedBinary":    {},
+		"NewestLibrary":   {jars: newestLibrary},
 		"UnframedBinary":  {options: []string{"--unframed"}},
 		"FramedCompact":   {options: []string{"--compact"}},
 		"UnframedCompact": {options: []string{"--unframed", "--compact"}},
 		"HTTP":            {admin: "token: " + token, options: []string{"--token", token}},
 		"TLS":             {admin: withTLS, options: []string{"--tls"}, java: k.trust()},
+		"NewestHTTP":      {jars: newestLibrary, admin: "token: " + token, options: []string{"--token", token}},
 		"HTTPS":           {admin: "token: " + token + ", " + withTLS, options: []string{"--tls", "--token", token, "--compact"}, java: k.trust()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := serve(t, adminSettings(t, test.admin))
-			java := startJava(t, test.java, "AdminClient", append([]string{s.address}, test.options...)...)
+			java := startJavaWith(t, test.jars, test.java, "AdminClient", append([]string{s.address}, test.options...)...)
 			require.Zero(t, java.wait())
 			checkTour(t, java.said())
 			s.checkAfterTour()

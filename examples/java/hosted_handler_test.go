@@ -19,17 +19,19 @@ var wires = []struct {
 	name     string
 	settings string
 	options  []string
+	jars     []string
 }{
 	{name: "Default"},
 	{name: "Compact", settings: "protocol: compact", options: []string{"--compact"}},
 	{name: "Unframed", settings: "framed: false", options: []string{"--unframed"}},
 	{name: "UnframedCompact", settings: "framed: false, protocol: compact", options: []string{"--unframed", "--compact"}},
+	{name: "NewestLibrary", jars: newestLibrary},
 }
 
 // host runs the hosted handler and waits until it serves.
-func host(t *testing.T, address string, options []string) *process {
+func host(t *testing.T, address string, options, jars []string) *process {
 	t.Helper()
-	p := startJava(t, nil, "HostedHandler", append([]string{address}, options...)...)
+	p := startJavaWith(t, jars, nil, "HostedHandler", append([]string{address}, options...)...)
 	p.until(`^serving on `)
 	return p
 }
@@ -70,7 +72,7 @@ func TestHostedHandler(t *testing.T) {
 		t.Run(wire.name, func(t *testing.T) {
 			t.Parallel()
 			address := freeAddress(t)
-			java := host(t, address, wire.options)
+			java := host(t, address, wire.options, wire.jars)
 			handler := fmt.Sprintf("id: bill, type: thrift, address: %q", address)
 			if wire.settings != "" {
 				handler += ", " + wire.settings
@@ -133,7 +135,7 @@ func TestHostedHandlerDies(t *testing.T) {
 		t.Run(wire.name, func(t *testing.T) {
 			t.Parallel()
 			address := freeAddress(t)
-			java := host(t, address, wire.options)
+			java := host(t, address, wire.options, wire.jars)
 			s := serve(t, fmt.Sprintf(`
 topics:
   - name: invoices
@@ -149,7 +151,7 @@ topics:
 			s.until(`a circuit breaker has opened.* handler=bill`)
 			require.Zero(t, s.stats("invoices").Done)
 
-			java = host(t, address, wire.options)
+			java = host(t, address, wire.options, wire.jars)
 			s.awaitDone("invoices", 21)
 			require.Equal(t, 21, java.count(`^\S+ attempt \d: DONE$`), "each is handled once")
 			stats := s.stats("invoices")
@@ -171,7 +173,7 @@ func TestHostedHandlerRestarts(t *testing.T) {
 			address := freeAddress(t)
 			s := serve(t, fmt.Sprintf("topics: [{name: invoices, handlers: [{id: bill, type: thrift, address: %q, %s}]}]", address, wire.settings))
 			for i := range 3 {
-				java := host(t, address, wire.options)
+				java := host(t, address, wire.options, wire.jars)
 				id := fmt.Sprintf("i-%d", i)
 				s.send("invoices", id, fmt.Sprintf(`{"invoice":%d}`, i))
 				java.until(`^` + id + ` attempt 1: DONE$`)

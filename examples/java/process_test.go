@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -107,11 +108,23 @@ func (p *process) stop(code int) {
 	require.Equal(p.t, code, p.wait(), "%s", p.name)
 }
 
+// newestLibrary goes before the library that the programs were built with.
+var newestLibrary = []string{"thrift/target/newest/libthrift-0.25.0.jar"}
+
 // startJava runs one of the Java programs that speak Thrift; options goes to Java
 // itself.
 func startJava(t *testing.T, options []string, class string, args ...string) *process {
 	t.Helper()
+	return startJavaWith(t, nil, options, class, args...)
+}
+
+// startJavaWith is startJava with jars before the program's own.
+func startJavaWith(t *testing.T, jars []string, options []string, class string, args ...string) *process {
+	t.Helper()
+	for _, jar := range jars {
+		require.FileExists(t, jar) // Java does not mind
+	}
 	java := append([]string{"-Xmx128m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"}, options...)
-	java = append(java, "-cp", filepath.Join("thrift", "target", "thrift.jar"), "examples.thrift."+class)
+	java = append(java, "-cp", strings.Join(append(slices.Clone(jars), "thrift/target/thrift.jar"), string(filepath.ListSeparator)), "examples.thrift."+class)
 	return startProcess(t, class, exec.Command("java", append(java, args...)...))
 }
