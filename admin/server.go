@@ -54,7 +54,9 @@ type ServerConfig struct {
 
 // Server offers the administration, and sending, over Thrift: the services
 // EventAdmin and EventBus of thrift/eventbus.thrift, on one port, for clients of
-// all kinds. What they are is in the head of that file.
+// all kinds. What they are is in the head of that file. A program in which no other
+// Thrift server runs may set thrift.ServerConnectivityCheckInterval to 0: calls go on
+// here when their client goes away, and looking for that costs a goroutine each.
 type Server struct {
 	listener net.Listener
 	port     *port.Server
