@@ -85,7 +85,10 @@ type TopicPage struct {
 	// Deleting are topics of this part of the list whose deletion was begun and not
 	// completed: DeleteTopic goes on with it.
 	Deleting []string
-	Next     string // the cursor of the next page; "" when this is the last
+	// Unreadable are topics of this part of the list whose settings are no settings:
+	// GetTopic tells why.
+	Unreadable []string
+	Next       string // the cursor of the next page; "" when this is the last
 }
 
 // HandlerPage is a page of handlers.

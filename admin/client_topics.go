@@ -20,7 +20,7 @@ func (c *Client) ListTopics(ctx context.Context, page Page) (TopicPage, error) {
 	if err != nil {
 		return TopicPage{}, err
 	}
-	return TopicPage{Topics: each(p.Topics, fromTopic), Deleting: some(p.Deleting), Next: p.NextCursor}, nil
+	return TopicPage{Topics: each(p.Topics, fromTopic), Deleting: some(p.Deleting), Unreadable: some(p.Unreadable), Next: p.NextCursor}, nil
 }
 
 // GetTopic implements API.

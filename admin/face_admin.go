@@ -20,7 +20,7 @@ func (f eventAdmin) Ping(ctx context.Context) error {
 func (f eventAdmin) ListTopics(ctx context.Context, page *thriftbus.Page) (*thriftbus.TopicPage, error) {
 	return quietly(ctx, f.face, "listTopics", func(ctx context.Context) (*thriftbus.TopicPage, error) {
 		p, err := f.api.ListTopics(ctx, fromPage(page))
-		return &thriftbus.TopicPage{Topics: each(p.Topics, toTopic), NextCursor: p.Next, Deleting: p.Deleting}, err
+		return &thriftbus.TopicPage{Topics: each(p.Topics, toTopic), NextCursor: p.Next, Deleting: p.Deleting, Unreadable: p.Unreadable}, err
 	})
 }
 

@@ -151,16 +151,26 @@ func TestPagesAreBoundedInBytes(t *testing.T) {
 	require.Len(t, names, 6)
 }
 
-func TestTopicsInDeletionAreListed(t *testing.T) {
+// What is wrong with one topic does not take the others away.
+func TestTopicsThatCannotBeReadAreListed(t *testing.T) {
 	t.Parallel()
 	s, rdb := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), "spoiled", eventbus.TopicConfig{}))
+	require.NoError(t, rdb.Set(t.Context(), "eventbus:{spoiled}:config", "no settings", 0).Err())
 	require.NoError(t, s.CreateTopic(t.Context(), "a", eventbus.TopicConfig{}))
 	require.NoError(t, s.CreateTopic(t.Context(), "b", eventbus.TopicConfig{}))
 	require.NoError(t, rdb.HSet(t.Context(), "eventbus:{a}:config", "deleting", "1").Err())
-	p, err := s.ListTopics(t.Context(), admin.Page{})
-	require.NoError(t, err)
-	require.Equal(t, []string{"a"}, p.Deleting)
-	require.Len(t, p.Topics, 1)
+	address, _ := serve(t, s, admin.ServerConfig{})
+	for _, api := range []admin.API{s, client(t, admin.ClientConfig{Address: address})} {
+		p, err := api.ListTopics(t.Context(), admin.Page{})
+		require.NoError(t, err)
+		require.Equal(t, []string{"a"}, p.Deleting)
+		require.Equal(t, []string{"spoiled"}, p.Unreadable)
+		require.Len(t, p.Topics, 1)
+		require.Equal(t, "b", p.Topics[0].Name)
+		_, err = api.GetTopic(t.Context(), "spoiled")
+		require.ErrorIs(t, err, eventbus.ErrWrongType)
+	}
 }
 
 func TestReplayIsAJob(t *testing.T) {

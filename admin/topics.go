@@ -4,9 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/seed4933/eventbus/eventbus"
 )
+
+// maxReads is how many topics are read at once for a list of them.
+const maxReads = 8
 
 // ListTopics implements API.
 func (s *Service) ListTopics(ctx context.Context, page Page) (TopicPage, error) {
@@ -19,28 +24,47 @@ func (s *Service) ListTopics(ctx context.Context, page Page) (TopicPage, error) 
 	}
 	names, next := cut(names, page, func(name string) string { return name }, nil)
 	p := TopicPage{Next: next}
+	topics, errs := s.readTopics(ctx, names)
 	for bytes, i := 0, 0; i < len(names); i++ {
-		t, err := s.bus.Topics().Get(ctx, names[i])
-		switch {
+		switch err := errs[i]; {
 		case errors.Is(err, eventbus.ErrTopicNotFound):
 			continue // deleted meanwhile
 		case errors.Is(err, eventbus.ErrTopicDeleting):
 			p.Deleting = append(p.Deleting, names[i])
 			continue
+		case errors.Is(err, eventbus.ErrWrongType):
+			p.Unreadable = append(p.Unreadable, names[i])
+			continue
 		case err != nil:
 			return TopicPage{}, err
 		}
 		bytes += elementSize
-		for _, g := range t.Groups {
+		for _, g := range topics[i].Groups {
 			bytes += elementSize + len(g.Name) + len(g.QueueKey)
 		}
 		if bytes > maxPageBytes && len(p.Topics) > 0 {
 			p.Next = cursor(names[i-1])
 			break
 		}
-		p.Topics = append(p.Topics, t)
+		p.Topics = append(p.Topics, topics[i])
 	}
 	return p, nil
+}
+
+// readTopics reads topics, several at once.
+func (s *Service) readTopics(ctx context.Context, names []string) ([]eventbus.Topic, []error) {
+	topics, errs := make([]eventbus.Topic, len(names)), make([]error, len(names))
+	var next atomic.Int64
+	var readers sync.WaitGroup
+	for range min(maxReads, len(names)) {
+		readers.Go(func() {
+			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
+				topics[i], errs[i] = s.bus.Topics().Get(ctx, names[i])
+			}
+		})
+	}
+	readers.Wait()
+	return topics, errs
 }
 
 // GetTopic implements API.

@@ -196,6 +196,8 @@ struct TopicPage {
   2: string next_cursor
   /** Topics of this part of the list whose deletion was begun and not completed: deleteTopic goes on with it. */
   3: list<string> deleting
+  /** Topics of this part of the list whose settings are no settings: getTopic tells why. */
+  4: list<string> unreadable
 }
 
 // ------------------------------------------------------------------ handlers

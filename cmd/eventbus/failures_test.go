@@ -369,6 +369,21 @@ func testStatsOfABadTopic(t *testing.T, b *bed) {
 	}
 	require.Contains(t, b.fails(1, "stats", "bad"), "redis key holds another type")
 
+	b.ok("topic", "create", "unset")
+	require.NoError(t, b.rdb.Set(t.Context(), b.namespace+":{unset}:config", "no settings", 0).Err())
+	r := b.call(nil, "stats", "--interval", "0")
+	require.Len(t, lines(r.out), 3, r.out)
+	require.Contains(t, r.err, `topic "bad"`)
+	require.Contains(t, r.err, `topic "unset"`)
+	r = b.call(nil, "topic", "list")
+	require.Equal(t, 1, r.code)
+	require.Len(t, lines(r.out), 4, r.out)
+	require.Contains(t, b.oneLine(r.err), `read topic "unset": `)
+	require.Contains(t, r.err, "redis key holds another type")
+	require.NoError(t, b.rdb.Del(t.Context(), b.namespace+":{unset}:config").Err())
+	b.ok("topic", "create", "unset")
+	b.ok("topic", "delete", "unset", "--yes")
+
 	p := b.start(nil, "stats", "--watch", "--interval", "100ms")
 	require.Contains(t, p.err.next(), `read figures of topic "bad": `)
 	p.out.until("c ")

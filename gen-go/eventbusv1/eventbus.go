@@ -3438,10 +3438,12 @@ func (p *Topic) String() string {
 //  - Topics
 //  - NextCursor
 //  - Deleting: Topics of this part of the list whose deletion was begun and not completed: deleteTopic goes on with it.
+//  - Unreadable: Topics of this part of the list whose settings are no settings: getTopic tells why.
 type TopicPage struct {
   Topics []*Topic `thrift:"topics,1" db:"topics" json:"topics"`
   NextCursor string `thrift:"next_cursor,2" db:"next_cursor" json:"next_cursor"`
   Deleting []string `thrift:"deleting,3" db:"deleting" json:"deleting"`
+  Unreadable []string `thrift:"unreadable,4" db:"unreadable" json:"unreadable"`
 }
 
 func NewTopicPage() *TopicPage {
@@ -3459,6 +3461,10 @@ func (p *TopicPage) GetNextCursor() string {
 
 func (p *TopicPage) GetDeleting() []string {
   return p.Deleting
+}
+
+func (p *TopicPage) GetUnreadable() []string {
+  return p.Unreadable
 }
 func (p *TopicPage) Read(ctx context.Context, iprot thrift.TProtocol) error {
   if _, err := iprot.ReadStructBegin(ctx); err != nil {
@@ -3496,6 +3502,16 @@ func (p *TopicPage) Read(ctx context.Context, iprot thrift.TProtocol) error {
     case 3:
       if fieldTypeId == thrift.LIST {
         if err := p.ReadField3(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 4:
+      if fieldTypeId == thrift.LIST {
+        if err := p.ReadField4(ctx, iprot); err != nil {
           return err
         }
       } else {
@@ -3569,6 +3585,28 @@ var _elem5 string
   return nil
 }
 
+func (p *TopicPage)  ReadField4(ctx context.Context, iprot thrift.TProtocol) error {
+  _, size, err := iprot.ReadListBegin(ctx)
+  if err != nil {
+    return thrift.PrependError("error reading list begin: ", err)
+  }
+  tSlice := make([]string, 0, size)
+  p.Unreadable =  tSlice
+  for i := 0; i < size; i ++ {
+var _elem6 string
+    if v, err := iprot.ReadString(ctx); err != nil {
+    return thrift.PrependError("error reading field 0: ", err)
+} else {
+    _elem6 = v
+}
+    p.Unreadable = append(p.Unreadable, _elem6)
+  }
+  if err := iprot.ReadListEnd(ctx); err != nil {
+    return thrift.PrependError("error reading list end: ", err)
+  }
+  return nil
+}
+
 func (p *TopicPage) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "TopicPage"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -3576,6 +3614,7 @@ func (p *TopicPage) Write(ctx context.Context, oprot thrift.TProtocol) error {
     if err := p.writeField1(ctx, oprot); err != nil { return err }
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
+    if err := p.writeField4(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -3631,6 +3670,24 @@ func (p *TopicPage) writeField3(ctx context.Context, oprot thrift.TProtocol) (er
   return err
 }
 
+func (p *TopicPage) writeField4(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if err := oprot.WriteFieldBegin(ctx, "unreadable", thrift.LIST, 4); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field begin error 4:unreadable: ", p), err) }
+  if err := oprot.WriteListBegin(ctx, thrift.STRING, len(p.Unreadable)); err != nil {
+    return thrift.PrependError("error writing list begin: ", err)
+  }
+  for _, v := range p.Unreadable {
+    if err := oprot.WriteString(ctx, string(v)); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T. (0) field write error: ", p), err) }
+  }
+  if err := oprot.WriteListEnd(ctx); err != nil {
+    return thrift.PrependError("error writing list end: ", err)
+  }
+  if err := oprot.WriteFieldEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field end error 4:unreadable: ", p), err) }
+  return err
+}
+
 func (p *TopicPage) Equals(other *TopicPage) bool {
   if p == other {
     return true
@@ -3639,14 +3696,19 @@ func (p *TopicPage) Equals(other *TopicPage) bool {
   }
   if len(p.Topics) != len(other.Topics) { return false }
   for i, _tgt := range p.Topics {
-    _src6 := other.Topics[i]
-    if !_tgt.Equals(_src6) { return false }
+    _src7 := other.Topics[i]
+    if !_tgt.Equals(_src7) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   if len(p.Deleting) != len(other.Deleting) { return false }
   for i, _tgt := range p.Deleting {
-    _src7 := other.Deleting[i]
-    if _tgt != _src7 { return false }
+    _src8 := other.Deleting[i]
+    if _tgt != _src8 { return false }
+  }
+  if len(p.Unreadable) != len(other.Unreadable) { return false }
+  for i, _tgt := range p.Unreadable {
+    _src9 := other.Unreadable[i]
+    if _tgt != _src9 { return false }
   }
   return true
 }
@@ -5009,13 +5071,13 @@ func (p *Handler)  ReadField6(ctx context.Context, iprot thrift.TProtocol) error
   tSlice := make([]string, 0, size)
   p.Consumers =  tSlice
   for i := 0; i < size; i ++ {
-var _elem8 string
+var _elem10 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem8 = v
+    _elem10 = v
 }
-    p.Consumers = append(p.Consumers, _elem8)
+    p.Consumers = append(p.Consumers, _elem10)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -5126,8 +5188,8 @@ func (p *Handler) Equals(other *Handler) bool {
   if !p.Changed.Equals(other.Changed) { return false }
   if len(p.Consumers) != len(other.Consumers) { return false }
   for i, _tgt := range p.Consumers {
-    _src9 := other.Consumers[i]
-    if _tgt != _src9 { return false }
+    _src11 := other.Consumers[i]
+    if _tgt != _src11 { return false }
   }
   return true
 }
@@ -5215,11 +5277,11 @@ func (p *HandlerPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*Handler, 0, size)
   p.Handlers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem10 := &Handler{}
-    if err := _elem10.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem10), err)
+    _elem12 := &Handler{}
+    if err := _elem12.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem12), err)
     }
-    p.Handlers = append(p.Handlers, _elem10)
+    p.Handlers = append(p.Handlers, _elem12)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -5287,8 +5349,8 @@ func (p *HandlerPage) Equals(other *HandlerPage) bool {
   }
   if len(p.Handlers) != len(other.Handlers) { return false }
   for i, _tgt := range p.Handlers {
-    _src11 := other.Handlers[i]
-    if !_tgt.Equals(_src11) { return false }
+    _src13 := other.Handlers[i]
+    if !_tgt.Equals(_src13) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -5503,19 +5565,19 @@ func (p *Message)  ReadField4(ctx context.Context, iprot thrift.TProtocol) error
   tMap := make(map[string]string, size)
   p.Headers =  tMap
   for i := 0; i < size; i ++ {
-var _key12 string
+var _key14 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _key12 = v
+    _key14 = v
 }
-var _val13 string
+var _val15 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _val13 = v
+    _val15 = v
 }
-    p.Headers[_key12] = _val13
+    p.Headers[_key14] = _val15
   }
   if err := iprot.ReadMapEnd(ctx); err != nil {
     return thrift.PrependError("error reading map end: ", err)
@@ -5660,8 +5722,8 @@ func (p *Message) Equals(other *Message) bool {
   }
   if len(p.Headers) != len(other.Headers) { return false }
   for k, _tgt := range p.Headers {
-    _src14 := other.Headers[k]
-    if _tgt != _src14 { return false }
+    _src16 := other.Headers[k]
+    if _tgt != _src16 { return false }
   }
   if p.DelayMs != other.DelayMs {
     if p.DelayMs == nil || other.DelayMs == nil {
@@ -5986,19 +6048,19 @@ func (p *Event)  ReadField8(ctx context.Context, iprot thrift.TProtocol) error {
   tMap := make(map[string]string, size)
   p.Headers =  tMap
   for i := 0; i < size; i ++ {
-var _key15 string
+var _key17 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _key15 = v
+    _key17 = v
 }
-var _val16 string
+var _val18 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _val16 = v
+    _val18 = v
 }
-    p.Headers[_key15] = _val16
+    p.Headers[_key17] = _val18
   }
   if err := iprot.ReadMapEnd(ctx); err != nil {
     return thrift.PrependError("error reading map end: ", err)
@@ -6211,8 +6273,8 @@ func (p *Event) Equals(other *Event) bool {
   if bytes.Compare(p.Payload, other.Payload) != 0 { return false }
   if len(p.Headers) != len(other.Headers) { return false }
   for k, _tgt := range p.Headers {
-    _src17 := other.Headers[k]
-    if _tgt != _src17 { return false }
+    _src19 := other.Headers[k]
+    if _tgt != _src19 { return false }
   }
   if p.Group != other.Group { return false }
   if p.Handler != other.Handler { return false }
@@ -7188,11 +7250,11 @@ func (p *FailurePage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*Failure, 0, size)
   p.Failures =  tSlice
   for i := 0; i < size; i ++ {
-    _elem18 := &Failure{}
-    if err := _elem18.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem18), err)
+    _elem20 := &Failure{}
+    if err := _elem20.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem20), err)
     }
-    p.Failures = append(p.Failures, _elem18)
+    p.Failures = append(p.Failures, _elem20)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -7260,8 +7322,8 @@ func (p *FailurePage) Equals(other *FailurePage) bool {
   }
   if len(p.Failures) != len(other.Failures) { return false }
   for i, _tgt := range p.Failures {
-    _src19 := other.Failures[i]
-    if !_tgt.Equals(_src19) { return false }
+    _src21 := other.Failures[i]
+    if !_tgt.Equals(_src21) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -7483,13 +7545,13 @@ func (p *FailureSelection)  ReadField3(ctx context.Context, iprot thrift.TProtoc
   tSlice := make([]string, 0, size)
   p.Ids =  tSlice
   for i := 0; i < size; i ++ {
-var _elem20 string
+var _elem22 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem20 = v
+    _elem22 = v
 }
-    p.Ids = append(p.Ids, _elem20)
+    p.Ids = append(p.Ids, _elem22)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -7651,8 +7713,8 @@ func (p *FailureSelection) Equals(other *FailureSelection) bool {
   if p.Group != other.Group { return false }
   if len(p.Ids) != len(other.Ids) { return false }
   for i, _tgt := range p.Ids {
-    _src21 := other.Ids[i]
-    if _tgt != _src21 { return false }
+    _src23 := other.Ids[i]
+    if _tgt != _src23 { return false }
   }
   if p.Handler != other.Handler {
     if p.Handler == nil || other.Handler == nil {
@@ -8520,11 +8582,11 @@ func (p *DelayedPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*DelayedEvent, 0, size)
   p.Events =  tSlice
   for i := 0; i < size; i ++ {
-    _elem22 := &DelayedEvent{}
-    if err := _elem22.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem22), err)
+    _elem24 := &DelayedEvent{}
+    if err := _elem24.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem24), err)
     }
-    p.Events = append(p.Events, _elem22)
+    p.Events = append(p.Events, _elem24)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -8592,8 +8654,8 @@ func (p *DelayedPage) Equals(other *DelayedPage) bool {
   }
   if len(p.Events) != len(other.Events) { return false }
   for i, _tgt := range p.Events {
-    _src23 := other.Events[i]
-    if !_tgt.Equals(_src23) { return false }
+    _src25 := other.Events[i]
+    if !_tgt.Equals(_src25) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -8709,13 +8771,13 @@ func (p *UnreadableEvents)  ReadField2(ctx context.Context, iprot thrift.TProtoc
   tSlice := make([][]byte, 0, size)
   p.Members =  tSlice
   for i := 0; i < size; i ++ {
-var _elem24 []byte
+var _elem26 []byte
     if v, err := iprot.ReadBinary(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem24 = v
+    _elem26 = v
 }
-    p.Members = append(p.Members, _elem24)
+    p.Members = append(p.Members, _elem26)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -8794,8 +8856,8 @@ func (p *UnreadableEvents) Equals(other *UnreadableEvents) bool {
   if p.Total != other.Total { return false }
   if len(p.Members) != len(other.Members) { return false }
   for i, _tgt := range p.Members {
-    _src25 := other.Members[i]
-    if bytes.Compare(_tgt, _src25) != 0 { return false }
+    _src27 := other.Members[i]
+    if bytes.Compare(_tgt, _src27) != 0 { return false }
   }
   if p.ListKey != other.ListKey { return false }
   return true
@@ -10071,11 +10133,11 @@ func (p *Consumer)  ReadField8(ctx context.Context, iprot thrift.TProtocol) erro
   tSlice := make([]*RunningHandler, 0, size)
   p.Handlers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem26 := &RunningHandler{}
-    if err := _elem26.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem26), err)
+    _elem28 := &RunningHandler{}
+    if err := _elem28.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem28), err)
     }
-    p.Handlers = append(p.Handlers, _elem26)
+    p.Handlers = append(p.Handlers, _elem28)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -10207,8 +10269,8 @@ func (p *Consumer) Equals(other *Consumer) bool {
   if p.Expired != other.Expired { return false }
   if len(p.Handlers) != len(other.Handlers) { return false }
   for i, _tgt := range p.Handlers {
-    _src27 := other.Handlers[i]
-    if !_tgt.Equals(_src27) { return false }
+    _src29 := other.Handlers[i]
+    if !_tgt.Equals(_src29) { return false }
   }
   return true
 }
@@ -10296,11 +10358,11 @@ func (p *ConsumerPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) 
   tSlice := make([]*Consumer, 0, size)
   p.Consumers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem28 := &Consumer{}
-    if err := _elem28.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem28), err)
+    _elem30 := &Consumer{}
+    if err := _elem30.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem30), err)
     }
-    p.Consumers = append(p.Consumers, _elem28)
+    p.Consumers = append(p.Consumers, _elem30)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -10368,8 +10430,8 @@ func (p *ConsumerPage) Equals(other *ConsumerPage) bool {
   }
   if len(p.Consumers) != len(other.Consumers) { return false }
   for i, _tgt := range p.Consumers {
-    _src29 := other.Consumers[i]
-    if !_tgt.Equals(_src29) { return false }
+    _src31 := other.Consumers[i]
+    if !_tgt.Equals(_src31) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -10770,19 +10832,19 @@ func (p *EventAdminClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 
 // Returns when the server can use its Redis.
 func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
-  var _args30 EventAdminPingArgs
-  var _result32 EventAdminPingResult
-  var _meta31 thrift.ResponseMeta
-  _meta31, _err = p.Client_().Call(ctx, "ping", &_args30, &_result32)
-  p.SetLastResponseMeta_(_meta31)
+  var _args32 EventAdminPingArgs
+  var _result34 EventAdminPingResult
+  var _meta33 thrift.ResponseMeta
+  _meta33, _err = p.Client_().Call(ctx, "ping", &_args32, &_result34)
+  p.SetLastResponseMeta_(_meta33)
   if _err != nil {
     return
   }
   switch {
-  case _result32.Unavailable!= nil:
-    return _result32.Unavailable
-  case _result32.Unauthenticated!= nil:
-    return _result32.Unauthenticated
+  case _result34.Unavailable!= nil:
+    return _result34.Unavailable
+  case _result34.Unauthenticated!= nil:
+    return _result34.Unauthenticated
   }
 
   return nil
@@ -10793,26 +10855,26 @@ func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *TopicPage, _err error) {
-  var _args33 EventAdminListTopicsArgs
-  _args33.Page = page
-  var _result35 EventAdminListTopicsResult
-  var _meta34 thrift.ResponseMeta
-  _meta34, _err = p.Client_().Call(ctx, "listTopics", &_args33, &_result35)
-  p.SetLastResponseMeta_(_meta34)
+  var _args35 EventAdminListTopicsArgs
+  _args35.Page = page
+  var _result37 EventAdminListTopicsResult
+  var _meta36 thrift.ResponseMeta
+  _meta36, _err = p.Client_().Call(ctx, "listTopics", &_args35, &_result37)
+  p.SetLastResponseMeta_(_meta36)
   if _err != nil {
     return
   }
   switch {
-  case _result35.Invalid!= nil:
-    return _r, _result35.Invalid
-  case _result35.Unavailable!= nil:
-    return _r, _result35.Unavailable
-  case _result35.Unauthenticated!= nil:
-    return _r, _result35.Unauthenticated
+  case _result37.Invalid!= nil:
+    return _r, _result37.Invalid
+  case _result37.Unavailable!= nil:
+    return _r, _result37.Unavailable
+  case _result37.Unauthenticated!= nil:
+    return _r, _result37.Unauthenticated
   }
 
-  if _ret36 := _result35.GetSuccess(); _ret36 != nil {
-    return _ret36, nil
+  if _ret38 := _result37.GetSuccess(); _ret38 != nil {
+    return _ret38, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listTopics failed: unknown result")
 }
@@ -10820,30 +10882,30 @@ func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *Topi
 // Parameters:
 //  - Name
 func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args37 EventAdminGetTopicArgs
-  _args37.Name = name
-  var _result39 EventAdminGetTopicResult
-  var _meta38 thrift.ResponseMeta
-  _meta38, _err = p.Client_().Call(ctx, "getTopic", &_args37, &_result39)
-  p.SetLastResponseMeta_(_meta38)
+  var _args39 EventAdminGetTopicArgs
+  _args39.Name = name
+  var _result41 EventAdminGetTopicResult
+  var _meta40 thrift.ResponseMeta
+  _meta40, _err = p.Client_().Call(ctx, "getTopic", &_args39, &_result41)
+  p.SetLastResponseMeta_(_meta40)
   if _err != nil {
     return
   }
   switch {
-  case _result39.Missing!= nil:
-    return _r, _result39.Missing
-  case _result39.Invalid!= nil:
-    return _r, _result39.Invalid
-  case _result39.Unavailable!= nil:
-    return _r, _result39.Unavailable
-  case _result39.Unauthenticated!= nil:
-    return _r, _result39.Unauthenticated
-  case _result39.Conflict!= nil:
-    return _r, _result39.Conflict
+  case _result41.Missing!= nil:
+    return _r, _result41.Missing
+  case _result41.Invalid!= nil:
+    return _r, _result41.Invalid
+  case _result41.Unavailable!= nil:
+    return _r, _result41.Unavailable
+  case _result41.Unauthenticated!= nil:
+    return _r, _result41.Unauthenticated
+  case _result41.Conflict!= nil:
+    return _r, _result41.Conflict
   }
 
-  if _ret40 := _result39.GetSuccess(); _ret40 != nil {
-    return _ret40, nil
+  if _ret42 := _result41.GetSuccess(); _ret42 != nil {
+    return _ret42, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getTopic failed: unknown result")
 }
@@ -10852,33 +10914,33 @@ func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic
 //  - Name
 //  - Settings
 func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, settings *TopicSettings) (_r *Topic, _err error) {
-  var _args41 EventAdminCreateTopicArgs
-  _args41.Name = name
-  _args41.Settings = settings
-  var _result43 EventAdminCreateTopicResult
-  var _meta42 thrift.ResponseMeta
-  _meta42, _err = p.Client_().Call(ctx, "createTopic", &_args41, &_result43)
-  p.SetLastResponseMeta_(_meta42)
+  var _args43 EventAdminCreateTopicArgs
+  _args43.Name = name
+  _args43.Settings = settings
+  var _result45 EventAdminCreateTopicResult
+  var _meta44 thrift.ResponseMeta
+  _meta44, _err = p.Client_().Call(ctx, "createTopic", &_args43, &_result45)
+  p.SetLastResponseMeta_(_meta44)
   if _err != nil {
     return
   }
   switch {
-  case _result43.Exists!= nil:
-    return _r, _result43.Exists
-  case _result43.Invalid!= nil:
-    return _r, _result43.Invalid
-  case _result43.Unavailable!= nil:
-    return _r, _result43.Unavailable
-  case _result43.Unauthenticated!= nil:
-    return _r, _result43.Unauthenticated
-  case _result43.Conflict!= nil:
-    return _r, _result43.Conflict
-  case _result43.Missing!= nil:
-    return _r, _result43.Missing
+  case _result45.Exists!= nil:
+    return _r, _result45.Exists
+  case _result45.Invalid!= nil:
+    return _r, _result45.Invalid
+  case _result45.Unavailable!= nil:
+    return _r, _result45.Unavailable
+  case _result45.Unauthenticated!= nil:
+    return _r, _result45.Unauthenticated
+  case _result45.Conflict!= nil:
+    return _r, _result45.Conflict
+  case _result45.Missing!= nil:
+    return _r, _result45.Missing
   }
 
-  if _ret44 := _result43.GetSuccess(); _ret44 != nil {
-    return _ret44, nil
+  if _ret46 := _result45.GetSuccess(); _ret46 != nil {
+    return _ret46, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "createTopic failed: unknown result")
 }
@@ -10889,31 +10951,31 @@ func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, setting
 //  - Name
 //  - Update
 func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update *TopicUpdate) (_r *Topic, _err error) {
-  var _args45 EventAdminUpdateTopicArgs
-  _args45.Name = name
-  _args45.Update = update
-  var _result47 EventAdminUpdateTopicResult
-  var _meta46 thrift.ResponseMeta
-  _meta46, _err = p.Client_().Call(ctx, "updateTopic", &_args45, &_result47)
-  p.SetLastResponseMeta_(_meta46)
+  var _args47 EventAdminUpdateTopicArgs
+  _args47.Name = name
+  _args47.Update = update
+  var _result49 EventAdminUpdateTopicResult
+  var _meta48 thrift.ResponseMeta
+  _meta48, _err = p.Client_().Call(ctx, "updateTopic", &_args47, &_result49)
+  p.SetLastResponseMeta_(_meta48)
   if _err != nil {
     return
   }
   switch {
-  case _result47.Missing!= nil:
-    return _r, _result47.Missing
-  case _result47.Invalid!= nil:
-    return _r, _result47.Invalid
-  case _result47.Unavailable!= nil:
-    return _r, _result47.Unavailable
-  case _result47.Unauthenticated!= nil:
-    return _r, _result47.Unauthenticated
-  case _result47.Conflict!= nil:
-    return _r, _result47.Conflict
+  case _result49.Missing!= nil:
+    return _r, _result49.Missing
+  case _result49.Invalid!= nil:
+    return _r, _result49.Invalid
+  case _result49.Unavailable!= nil:
+    return _r, _result49.Unavailable
+  case _result49.Unauthenticated!= nil:
+    return _r, _result49.Unauthenticated
+  case _result49.Conflict!= nil:
+    return _r, _result49.Conflict
   }
 
-  if _ret48 := _result47.GetSuccess(); _ret48 != nil {
-    return _ret48, nil
+  if _ret50 := _result49.GetSuccess(); _ret50 != nil {
+    return _ret50, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "updateTopic failed: unknown result")
 }
@@ -10924,26 +10986,26 @@ func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update 
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err error) {
-  var _args49 EventAdminDeleteTopicArgs
-  _args49.Name = name
-  var _result51 EventAdminDeleteTopicResult
-  var _meta50 thrift.ResponseMeta
-  _meta50, _err = p.Client_().Call(ctx, "deleteTopic", &_args49, &_result51)
-  p.SetLastResponseMeta_(_meta50)
+  var _args51 EventAdminDeleteTopicArgs
+  _args51.Name = name
+  var _result53 EventAdminDeleteTopicResult
+  var _meta52 thrift.ResponseMeta
+  _meta52, _err = p.Client_().Call(ctx, "deleteTopic", &_args51, &_result53)
+  p.SetLastResponseMeta_(_meta52)
   if _err != nil {
     return
   }
   switch {
-  case _result51.Missing!= nil:
-    return _result51.Missing
-  case _result51.Invalid!= nil:
-    return _result51.Invalid
-  case _result51.Unavailable!= nil:
-    return _result51.Unavailable
-  case _result51.Unauthenticated!= nil:
-    return _result51.Unauthenticated
-  case _result51.Conflict!= nil:
-    return _result51.Conflict
+  case _result53.Missing!= nil:
+    return _result53.Missing
+  case _result53.Invalid!= nil:
+    return _result53.Invalid
+  case _result53.Unavailable!= nil:
+    return _result53.Unavailable
+  case _result53.Unauthenticated!= nil:
+    return _result53.Unauthenticated
+  case _result53.Conflict!= nil:
+    return _result53.Conflict
   }
 
   return nil
@@ -10952,30 +11014,30 @@ func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err e
 // Parameters:
 //  - Name
 func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args52 EventAdminEnableTopicArgs
-  _args52.Name = name
-  var _result54 EventAdminEnableTopicResult
-  var _meta53 thrift.ResponseMeta
-  _meta53, _err = p.Client_().Call(ctx, "enableTopic", &_args52, &_result54)
-  p.SetLastResponseMeta_(_meta53)
+  var _args54 EventAdminEnableTopicArgs
+  _args54.Name = name
+  var _result56 EventAdminEnableTopicResult
+  var _meta55 thrift.ResponseMeta
+  _meta55, _err = p.Client_().Call(ctx, "enableTopic", &_args54, &_result56)
+  p.SetLastResponseMeta_(_meta55)
   if _err != nil {
     return
   }
   switch {
-  case _result54.Missing!= nil:
-    return _r, _result54.Missing
-  case _result54.Invalid!= nil:
-    return _r, _result54.Invalid
-  case _result54.Unavailable!= nil:
-    return _r, _result54.Unavailable
-  case _result54.Unauthenticated!= nil:
-    return _r, _result54.Unauthenticated
-  case _result54.Conflict!= nil:
-    return _r, _result54.Conflict
+  case _result56.Missing!= nil:
+    return _r, _result56.Missing
+  case _result56.Invalid!= nil:
+    return _r, _result56.Invalid
+  case _result56.Unavailable!= nil:
+    return _r, _result56.Unavailable
+  case _result56.Unauthenticated!= nil:
+    return _r, _result56.Unauthenticated
+  case _result56.Conflict!= nil:
+    return _r, _result56.Conflict
   }
 
-  if _ret55 := _result54.GetSuccess(); _ret55 != nil {
-    return _ret55, nil
+  if _ret57 := _result56.GetSuccess(); _ret57 != nil {
+    return _ret57, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "enableTopic failed: unknown result")
 }
@@ -10985,30 +11047,30 @@ func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *To
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args56 EventAdminDisableTopicArgs
-  _args56.Name = name
-  var _result58 EventAdminDisableTopicResult
-  var _meta57 thrift.ResponseMeta
-  _meta57, _err = p.Client_().Call(ctx, "disableTopic", &_args56, &_result58)
-  p.SetLastResponseMeta_(_meta57)
+  var _args58 EventAdminDisableTopicArgs
+  _args58.Name = name
+  var _result60 EventAdminDisableTopicResult
+  var _meta59 thrift.ResponseMeta
+  _meta59, _err = p.Client_().Call(ctx, "disableTopic", &_args58, &_result60)
+  p.SetLastResponseMeta_(_meta59)
   if _err != nil {
     return
   }
   switch {
-  case _result58.Missing!= nil:
-    return _r, _result58.Missing
-  case _result58.Invalid!= nil:
-    return _r, _result58.Invalid
-  case _result58.Unavailable!= nil:
-    return _r, _result58.Unavailable
-  case _result58.Unauthenticated!= nil:
-    return _r, _result58.Unauthenticated
-  case _result58.Conflict!= nil:
-    return _r, _result58.Conflict
+  case _result60.Missing!= nil:
+    return _r, _result60.Missing
+  case _result60.Invalid!= nil:
+    return _r, _result60.Invalid
+  case _result60.Unavailable!= nil:
+    return _r, _result60.Unavailable
+  case _result60.Unauthenticated!= nil:
+    return _r, _result60.Unauthenticated
+  case _result60.Conflict!= nil:
+    return _r, _result60.Conflict
   }
 
-  if _ret59 := _result58.GetSuccess(); _ret59 != nil {
-    return _ret59, nil
+  if _ret61 := _result60.GetSuccess(); _ret61 != nil {
+    return _ret61, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "disableTopic failed: unknown result")
 }
@@ -11019,33 +11081,33 @@ func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *T
 //  - Topic
 //  - Group
 func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Group) (_r *Topic, _err error) {
-  var _args60 EventAdminAddGroupArgs
-  _args60.Topic = topic
-  _args60.Group = group
-  var _result62 EventAdminAddGroupResult
-  var _meta61 thrift.ResponseMeta
-  _meta61, _err = p.Client_().Call(ctx, "addGroup", &_args60, &_result62)
-  p.SetLastResponseMeta_(_meta61)
+  var _args62 EventAdminAddGroupArgs
+  _args62.Topic = topic
+  _args62.Group = group
+  var _result64 EventAdminAddGroupResult
+  var _meta63 thrift.ResponseMeta
+  _meta63, _err = p.Client_().Call(ctx, "addGroup", &_args62, &_result64)
+  p.SetLastResponseMeta_(_meta63)
   if _err != nil {
     return
   }
   switch {
-  case _result62.Missing!= nil:
-    return _r, _result62.Missing
-  case _result62.Exists!= nil:
-    return _r, _result62.Exists
-  case _result62.Invalid!= nil:
-    return _r, _result62.Invalid
-  case _result62.Unavailable!= nil:
-    return _r, _result62.Unavailable
-  case _result62.Unauthenticated!= nil:
-    return _r, _result62.Unauthenticated
-  case _result62.Conflict!= nil:
-    return _r, _result62.Conflict
+  case _result64.Missing!= nil:
+    return _r, _result64.Missing
+  case _result64.Exists!= nil:
+    return _r, _result64.Exists
+  case _result64.Invalid!= nil:
+    return _r, _result64.Invalid
+  case _result64.Unavailable!= nil:
+    return _r, _result64.Unavailable
+  case _result64.Unauthenticated!= nil:
+    return _r, _result64.Unauthenticated
+  case _result64.Conflict!= nil:
+    return _r, _result64.Conflict
   }
 
-  if _ret63 := _result62.GetSuccess(); _ret63 != nil {
-    return _ret63, nil
+  if _ret65 := _result64.GetSuccess(); _ret65 != nil {
+    return _ret65, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "addGroup failed: unknown result")
 }
@@ -11056,31 +11118,31 @@ func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Gr
 //  - Topic
 //  - Group
 func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group string) (_r *Topic, _err error) {
-  var _args64 EventAdminRemoveGroupArgs
-  _args64.Topic = topic
-  _args64.Group = group
-  var _result66 EventAdminRemoveGroupResult
-  var _meta65 thrift.ResponseMeta
-  _meta65, _err = p.Client_().Call(ctx, "removeGroup", &_args64, &_result66)
-  p.SetLastResponseMeta_(_meta65)
+  var _args66 EventAdminRemoveGroupArgs
+  _args66.Topic = topic
+  _args66.Group = group
+  var _result68 EventAdminRemoveGroupResult
+  var _meta67 thrift.ResponseMeta
+  _meta67, _err = p.Client_().Call(ctx, "removeGroup", &_args66, &_result68)
+  p.SetLastResponseMeta_(_meta67)
   if _err != nil {
     return
   }
   switch {
-  case _result66.Missing!= nil:
-    return _r, _result66.Missing
-  case _result66.Invalid!= nil:
-    return _r, _result66.Invalid
-  case _result66.Unavailable!= nil:
-    return _r, _result66.Unavailable
-  case _result66.Unauthenticated!= nil:
-    return _r, _result66.Unauthenticated
-  case _result66.Conflict!= nil:
-    return _r, _result66.Conflict
+  case _result68.Missing!= nil:
+    return _r, _result68.Missing
+  case _result68.Invalid!= nil:
+    return _r, _result68.Invalid
+  case _result68.Unavailable!= nil:
+    return _r, _result68.Unavailable
+  case _result68.Unauthenticated!= nil:
+    return _r, _result68.Unauthenticated
+  case _result68.Conflict!= nil:
+    return _r, _result68.Conflict
   }
 
-  if _ret67 := _result66.GetSuccess(); _ret67 != nil {
-    return _ret67, nil
+  if _ret69 := _result68.GetSuccess(); _ret69 != nil {
+    return _ret69, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "removeGroup failed: unknown result")
 }
@@ -11092,32 +11154,32 @@ func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group 
 //  - Group
 //  - Page
 func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group string, page *Page) (_r *HandlerPage, _err error) {
-  var _args68 EventAdminListHandlersArgs
-  _args68.Topic = topic
-  _args68.Group = group
-  _args68.Page = page
-  var _result70 EventAdminListHandlersResult
-  var _meta69 thrift.ResponseMeta
-  _meta69, _err = p.Client_().Call(ctx, "listHandlers", &_args68, &_result70)
-  p.SetLastResponseMeta_(_meta69)
+  var _args70 EventAdminListHandlersArgs
+  _args70.Topic = topic
+  _args70.Group = group
+  _args70.Page = page
+  var _result72 EventAdminListHandlersResult
+  var _meta71 thrift.ResponseMeta
+  _meta71, _err = p.Client_().Call(ctx, "listHandlers", &_args70, &_result72)
+  p.SetLastResponseMeta_(_meta71)
   if _err != nil {
     return
   }
   switch {
-  case _result70.Missing!= nil:
-    return _r, _result70.Missing
-  case _result70.Invalid!= nil:
-    return _r, _result70.Invalid
-  case _result70.Unavailable!= nil:
-    return _r, _result70.Unavailable
-  case _result70.Unauthenticated!= nil:
-    return _r, _result70.Unauthenticated
-  case _result70.Conflict!= nil:
-    return _r, _result70.Conflict
+  case _result72.Missing!= nil:
+    return _r, _result72.Missing
+  case _result72.Invalid!= nil:
+    return _r, _result72.Invalid
+  case _result72.Unavailable!= nil:
+    return _r, _result72.Unavailable
+  case _result72.Unauthenticated!= nil:
+    return _r, _result72.Unauthenticated
+  case _result72.Conflict!= nil:
+    return _r, _result72.Conflict
   }
 
-  if _ret71 := _result70.GetSuccess(); _ret71 != nil {
-    return _ret71, nil
+  if _ret73 := _result72.GetSuccess(); _ret73 != nil {
+    return _ret73, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listHandlers failed: unknown result")
 }
@@ -11125,30 +11187,30 @@ func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error) {
-  var _args72 EventAdminGetHandlerArgs
-  _args72.Handler = handler
-  var _result74 EventAdminGetHandlerResult
-  var _meta73 thrift.ResponseMeta
-  _meta73, _err = p.Client_().Call(ctx, "getHandler", &_args72, &_result74)
-  p.SetLastResponseMeta_(_meta73)
+  var _args74 EventAdminGetHandlerArgs
+  _args74.Handler = handler
+  var _result76 EventAdminGetHandlerResult
+  var _meta75 thrift.ResponseMeta
+  _meta75, _err = p.Client_().Call(ctx, "getHandler", &_args74, &_result76)
+  p.SetLastResponseMeta_(_meta75)
   if _err != nil {
     return
   }
   switch {
-  case _result74.Missing!= nil:
-    return _r, _result74.Missing
-  case _result74.Invalid!= nil:
-    return _r, _result74.Invalid
-  case _result74.Unavailable!= nil:
-    return _r, _result74.Unavailable
-  case _result74.Unauthenticated!= nil:
-    return _r, _result74.Unauthenticated
-  case _result74.Conflict!= nil:
-    return _r, _result74.Conflict
+  case _result76.Missing!= nil:
+    return _r, _result76.Missing
+  case _result76.Invalid!= nil:
+    return _r, _result76.Invalid
+  case _result76.Unavailable!= nil:
+    return _r, _result76.Unavailable
+  case _result76.Unauthenticated!= nil:
+    return _r, _result76.Unauthenticated
+  case _result76.Conflict!= nil:
+    return _r, _result76.Conflict
   }
 
-  if _ret75 := _result74.GetSuccess(); _ret75 != nil {
-    return _ret75, nil
+  if _ret77 := _result76.GetSuccess(); _ret77 != nil {
+    return _ret77, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getHandler failed: unknown result")
 }
@@ -11159,55 +11221,55 @@ func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) 
 //  - Handler
 //  - Update
 func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRef, update *HandlerUpdate) (_r int64, _err error) {
-  var _args76 EventAdminUpdateHandlerArgs
-  _args76.Handler = handler
-  _args76.Update = update
-  var _result78 EventAdminUpdateHandlerResult
-  var _meta77 thrift.ResponseMeta
-  _meta77, _err = p.Client_().Call(ctx, "updateHandler", &_args76, &_result78)
-  p.SetLastResponseMeta_(_meta77)
+  var _args78 EventAdminUpdateHandlerArgs
+  _args78.Handler = handler
+  _args78.Update = update
+  var _result80 EventAdminUpdateHandlerResult
+  var _meta79 thrift.ResponseMeta
+  _meta79, _err = p.Client_().Call(ctx, "updateHandler", &_args78, &_result80)
+  p.SetLastResponseMeta_(_meta79)
   if _err != nil {
     return
   }
   switch {
-  case _result78.Missing!= nil:
-    return _r, _result78.Missing
-  case _result78.Invalid!= nil:
-    return _r, _result78.Invalid
-  case _result78.Unavailable!= nil:
-    return _r, _result78.Unavailable
-  case _result78.Unauthenticated!= nil:
-    return _r, _result78.Unauthenticated
-  case _result78.Conflict!= nil:
-    return _r, _result78.Conflict
+  case _result80.Missing!= nil:
+    return _r, _result80.Missing
+  case _result80.Invalid!= nil:
+    return _r, _result80.Invalid
+  case _result80.Unavailable!= nil:
+    return _r, _result80.Unavailable
+  case _result80.Unauthenticated!= nil:
+    return _r, _result80.Unauthenticated
+  case _result80.Conflict!= nil:
+    return _r, _result80.Conflict
   }
 
-  return _result78.GetSuccess(), nil
+  return _result80.GetSuccess(), nil
 }
 
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args79 EventAdminEnableHandlerArgs
-  _args79.Handler = handler
-  var _result81 EventAdminEnableHandlerResult
-  var _meta80 thrift.ResponseMeta
-  _meta80, _err = p.Client_().Call(ctx, "enableHandler", &_args79, &_result81)
-  p.SetLastResponseMeta_(_meta80)
+  var _args81 EventAdminEnableHandlerArgs
+  _args81.Handler = handler
+  var _result83 EventAdminEnableHandlerResult
+  var _meta82 thrift.ResponseMeta
+  _meta82, _err = p.Client_().Call(ctx, "enableHandler", &_args81, &_result83)
+  p.SetLastResponseMeta_(_meta82)
   if _err != nil {
     return
   }
   switch {
-  case _result81.Missing!= nil:
-    return _result81.Missing
-  case _result81.Invalid!= nil:
-    return _result81.Invalid
-  case _result81.Unavailable!= nil:
-    return _result81.Unavailable
-  case _result81.Unauthenticated!= nil:
-    return _result81.Unauthenticated
-  case _result81.Conflict!= nil:
-    return _result81.Conflict
+  case _result83.Missing!= nil:
+    return _result83.Missing
+  case _result83.Invalid!= nil:
+    return _result83.Invalid
+  case _result83.Unavailable!= nil:
+    return _result83.Unavailable
+  case _result83.Unauthenticated!= nil:
+    return _result83.Unauthenticated
+  case _result83.Conflict!= nil:
+    return _result83.Conflict
   }
 
   return nil
@@ -11218,26 +11280,26 @@ func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRe
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args82 EventAdminDisableHandlerArgs
-  _args82.Handler = handler
-  var _result84 EventAdminDisableHandlerResult
-  var _meta83 thrift.ResponseMeta
-  _meta83, _err = p.Client_().Call(ctx, "disableHandler", &_args82, &_result84)
-  p.SetLastResponseMeta_(_meta83)
+  var _args84 EventAdminDisableHandlerArgs
+  _args84.Handler = handler
+  var _result86 EventAdminDisableHandlerResult
+  var _meta85 thrift.ResponseMeta
+  _meta85, _err = p.Client_().Call(ctx, "disableHandler", &_args84, &_result86)
+  p.SetLastResponseMeta_(_meta85)
   if _err != nil {
     return
   }
   switch {
-  case _result84.Missing!= nil:
-    return _result84.Missing
-  case _result84.Invalid!= nil:
-    return _result84.Invalid
-  case _result84.Unavailable!= nil:
-    return _result84.Unavailable
-  case _result84.Unauthenticated!= nil:
-    return _result84.Unauthenticated
-  case _result84.Conflict!= nil:
-    return _result84.Conflict
+  case _result86.Missing!= nil:
+    return _result86.Missing
+  case _result86.Invalid!= nil:
+    return _result86.Invalid
+  case _result86.Unavailable!= nil:
+    return _result86.Unavailable
+  case _result86.Unauthenticated!= nil:
+    return _result86.Unauthenticated
+  case _result86.Conflict!= nil:
+    return _result86.Conflict
   }
 
   return nil
@@ -11248,26 +11310,26 @@ func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerR
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args85 EventAdminResetHandlerArgs
-  _args85.Handler = handler
-  var _result87 EventAdminResetHandlerResult
-  var _meta86 thrift.ResponseMeta
-  _meta86, _err = p.Client_().Call(ctx, "resetHandler", &_args85, &_result87)
-  p.SetLastResponseMeta_(_meta86)
+  var _args87 EventAdminResetHandlerArgs
+  _args87.Handler = handler
+  var _result89 EventAdminResetHandlerResult
+  var _meta88 thrift.ResponseMeta
+  _meta88, _err = p.Client_().Call(ctx, "resetHandler", &_args87, &_result89)
+  p.SetLastResponseMeta_(_meta88)
   if _err != nil {
     return
   }
   switch {
-  case _result87.Missing!= nil:
-    return _result87.Missing
-  case _result87.Invalid!= nil:
-    return _result87.Invalid
-  case _result87.Unavailable!= nil:
-    return _result87.Unavailable
-  case _result87.Unauthenticated!= nil:
-    return _result87.Unauthenticated
-  case _result87.Conflict!= nil:
-    return _result87.Conflict
+  case _result89.Missing!= nil:
+    return _result89.Missing
+  case _result89.Invalid!= nil:
+    return _result89.Invalid
+  case _result89.Unavailable!= nil:
+    return _result89.Unavailable
+  case _result89.Unauthenticated!= nil:
+    return _result89.Unauthenticated
+  case _result89.Conflict!= nil:
+    return _result89.Conflict
   }
 
   return nil
@@ -11278,30 +11340,30 @@ func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef
 // Parameters:
 //  - Query
 func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery) (_r *FailurePage, _err error) {
-  var _args88 EventAdminListFailuresArgs
-  _args88.Query = query
-  var _result90 EventAdminListFailuresResult
-  var _meta89 thrift.ResponseMeta
-  _meta89, _err = p.Client_().Call(ctx, "listFailures", &_args88, &_result90)
-  p.SetLastResponseMeta_(_meta89)
+  var _args90 EventAdminListFailuresArgs
+  _args90.Query = query
+  var _result92 EventAdminListFailuresResult
+  var _meta91 thrift.ResponseMeta
+  _meta91, _err = p.Client_().Call(ctx, "listFailures", &_args90, &_result92)
+  p.SetLastResponseMeta_(_meta91)
   if _err != nil {
     return
   }
   switch {
-  case _result90.Missing!= nil:
-    return _r, _result90.Missing
-  case _result90.Invalid!= nil:
-    return _r, _result90.Invalid
-  case _result90.Unavailable!= nil:
-    return _r, _result90.Unavailable
-  case _result90.Unauthenticated!= nil:
-    return _r, _result90.Unauthenticated
-  case _result90.Conflict!= nil:
-    return _r, _result90.Conflict
+  case _result92.Missing!= nil:
+    return _r, _result92.Missing
+  case _result92.Invalid!= nil:
+    return _r, _result92.Invalid
+  case _result92.Unavailable!= nil:
+    return _r, _result92.Unavailable
+  case _result92.Unauthenticated!= nil:
+    return _r, _result92.Unauthenticated
+  case _result92.Conflict!= nil:
+    return _r, _result92.Conflict
   }
 
-  if _ret91 := _result90.GetSuccess(); _ret91 != nil {
-    return _ret91, nil
+  if _ret93 := _result92.GetSuccess(); _ret93 != nil {
+    return _ret93, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listFailures failed: unknown result")
 }
@@ -11313,32 +11375,32 @@ func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery
 //  - Group
 //  - ID
 func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group string, id string) (_r *Failure, _err error) {
-  var _args92 EventAdminGetFailureArgs
-  _args92.Topic = topic
-  _args92.Group = group
-  _args92.ID = id
-  var _result94 EventAdminGetFailureResult
-  var _meta93 thrift.ResponseMeta
-  _meta93, _err = p.Client_().Call(ctx, "getFailure", &_args92, &_result94)
-  p.SetLastResponseMeta_(_meta93)
+  var _args94 EventAdminGetFailureArgs
+  _args94.Topic = topic
+  _args94.Group = group
+  _args94.ID = id
+  var _result96 EventAdminGetFailureResult
+  var _meta95 thrift.ResponseMeta
+  _meta95, _err = p.Client_().Call(ctx, "getFailure", &_args94, &_result96)
+  p.SetLastResponseMeta_(_meta95)
   if _err != nil {
     return
   }
   switch {
-  case _result94.Missing!= nil:
-    return _r, _result94.Missing
-  case _result94.Invalid!= nil:
-    return _r, _result94.Invalid
-  case _result94.Unavailable!= nil:
-    return _r, _result94.Unavailable
-  case _result94.Unauthenticated!= nil:
-    return _r, _result94.Unauthenticated
-  case _result94.Conflict!= nil:
-    return _r, _result94.Conflict
+  case _result96.Missing!= nil:
+    return _r, _result96.Missing
+  case _result96.Invalid!= nil:
+    return _r, _result96.Invalid
+  case _result96.Unavailable!= nil:
+    return _r, _result96.Unavailable
+  case _result96.Unauthenticated!= nil:
+    return _r, _result96.Unauthenticated
+  case _result96.Conflict!= nil:
+    return _r, _result96.Conflict
   }
 
-  if _ret95 := _result94.GetSuccess(); _ret95 != nil {
-    return _ret95, nil
+  if _ret97 := _result96.GetSuccess(); _ret97 != nil {
+    return _ret97, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getFailure failed: unknown result")
 }
@@ -11347,31 +11409,31 @@ func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group s
 //  - Topic
 //  - Group
 func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, group string) (_r *FailureCount, _err error) {
-  var _args96 EventAdminCountFailuresArgs
-  _args96.Topic = topic
-  _args96.Group = group
-  var _result98 EventAdminCountFailuresResult
-  var _meta97 thrift.ResponseMeta
-  _meta97, _err = p.Client_().Call(ctx, "countFailures", &_args96, &_result98)
-  p.SetLastResponseMeta_(_meta97)
+  var _args98 EventAdminCountFailuresArgs
+  _args98.Topic = topic
+  _args98.Group = group
+  var _result100 EventAdminCountFailuresResult
+  var _meta99 thrift.ResponseMeta
+  _meta99, _err = p.Client_().Call(ctx, "countFailures", &_args98, &_result100)
+  p.SetLastResponseMeta_(_meta99)
   if _err != nil {
     return
   }
   switch {
-  case _result98.Missing!= nil:
-    return _r, _result98.Missing
-  case _result98.Invalid!= nil:
-    return _r, _result98.Invalid
-  case _result98.Unavailable!= nil:
-    return _r, _result98.Unavailable
-  case _result98.Unauthenticated!= nil:
-    return _r, _result98.Unauthenticated
-  case _result98.Conflict!= nil:
-    return _r, _result98.Conflict
+  case _result100.Missing!= nil:
+    return _r, _result100.Missing
+  case _result100.Invalid!= nil:
+    return _r, _result100.Invalid
+  case _result100.Unavailable!= nil:
+    return _r, _result100.Unavailable
+  case _result100.Unauthenticated!= nil:
+    return _r, _result100.Unauthenticated
+  case _result100.Conflict!= nil:
+    return _r, _result100.Conflict
   }
 
-  if _ret99 := _result98.GetSuccess(); _ret99 != nil {
-    return _ret99, nil
+  if _ret101 := _result100.GetSuccess(); _ret101 != nil {
+    return _ret101, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "countFailures failed: unknown result")
 }
@@ -11382,30 +11444,30 @@ func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, grou
 // Parameters:
 //  - Selection
 func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args100 EventAdminReplayFailuresArgs
-  _args100.Selection = selection
-  var _result102 EventAdminReplayFailuresResult
-  var _meta101 thrift.ResponseMeta
-  _meta101, _err = p.Client_().Call(ctx, "replayFailures", &_args100, &_result102)
-  p.SetLastResponseMeta_(_meta101)
+  var _args102 EventAdminReplayFailuresArgs
+  _args102.Selection = selection
+  var _result104 EventAdminReplayFailuresResult
+  var _meta103 thrift.ResponseMeta
+  _meta103, _err = p.Client_().Call(ctx, "replayFailures", &_args102, &_result104)
+  p.SetLastResponseMeta_(_meta103)
   if _err != nil {
     return
   }
   switch {
-  case _result102.Missing!= nil:
-    return _r, _result102.Missing
-  case _result102.Invalid!= nil:
-    return _r, _result102.Invalid
-  case _result102.Unavailable!= nil:
-    return _r, _result102.Unavailable
-  case _result102.Unauthenticated!= nil:
-    return _r, _result102.Unauthenticated
-  case _result102.Conflict!= nil:
-    return _r, _result102.Conflict
+  case _result104.Missing!= nil:
+    return _r, _result104.Missing
+  case _result104.Invalid!= nil:
+    return _r, _result104.Invalid
+  case _result104.Unavailable!= nil:
+    return _r, _result104.Unavailable
+  case _result104.Unauthenticated!= nil:
+    return _r, _result104.Unauthenticated
+  case _result104.Conflict!= nil:
+    return _r, _result104.Conflict
   }
 
-  if _ret103 := _result102.GetSuccess(); _ret103 != nil {
-    return _ret103, nil
+  if _ret105 := _result104.GetSuccess(); _ret105 != nil {
+    return _ret105, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "replayFailures failed: unknown result")
 }
@@ -11415,30 +11477,30 @@ func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *Failur
 // Parameters:
 //  - Selection
 func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args104 EventAdminDiscardFailuresArgs
-  _args104.Selection = selection
-  var _result106 EventAdminDiscardFailuresResult
-  var _meta105 thrift.ResponseMeta
-  _meta105, _err = p.Client_().Call(ctx, "discardFailures", &_args104, &_result106)
-  p.SetLastResponseMeta_(_meta105)
+  var _args106 EventAdminDiscardFailuresArgs
+  _args106.Selection = selection
+  var _result108 EventAdminDiscardFailuresResult
+  var _meta107 thrift.ResponseMeta
+  _meta107, _err = p.Client_().Call(ctx, "discardFailures", &_args106, &_result108)
+  p.SetLastResponseMeta_(_meta107)
   if _err != nil {
     return
   }
   switch {
-  case _result106.Missing!= nil:
-    return _r, _result106.Missing
-  case _result106.Invalid!= nil:
-    return _r, _result106.Invalid
-  case _result106.Unavailable!= nil:
-    return _r, _result106.Unavailable
-  case _result106.Unauthenticated!= nil:
-    return _r, _result106.Unauthenticated
-  case _result106.Conflict!= nil:
-    return _r, _result106.Conflict
+  case _result108.Missing!= nil:
+    return _r, _result108.Missing
+  case _result108.Invalid!= nil:
+    return _r, _result108.Invalid
+  case _result108.Unavailable!= nil:
+    return _r, _result108.Unavailable
+  case _result108.Unauthenticated!= nil:
+    return _r, _result108.Unauthenticated
+  case _result108.Conflict!= nil:
+    return _r, _result108.Conflict
   }
 
-  if _ret107 := _result106.GetSuccess(); _ret107 != nil {
-    return _ret107, nil
+  if _ret109 := _result108.GetSuccess(); _ret109 != nil {
+    return _ret109, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "discardFailures failed: unknown result")
 }
@@ -11446,28 +11508,28 @@ func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *Failu
 // Parameters:
 //  - ID
 func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args108 EventAdminGetJobArgs
-  _args108.ID = id
-  var _result110 EventAdminGetJobResult
-  var _meta109 thrift.ResponseMeta
-  _meta109, _err = p.Client_().Call(ctx, "getJob", &_args108, &_result110)
-  p.SetLastResponseMeta_(_meta109)
+  var _args110 EventAdminGetJobArgs
+  _args110.ID = id
+  var _result112 EventAdminGetJobResult
+  var _meta111 thrift.ResponseMeta
+  _meta111, _err = p.Client_().Call(ctx, "getJob", &_args110, &_result112)
+  p.SetLastResponseMeta_(_meta111)
   if _err != nil {
     return
   }
   switch {
-  case _result110.Missing!= nil:
-    return _r, _result110.Missing
-  case _result110.Invalid!= nil:
-    return _r, _result110.Invalid
-  case _result110.Unavailable!= nil:
-    return _r, _result110.Unavailable
-  case _result110.Unauthenticated!= nil:
-    return _r, _result110.Unauthenticated
+  case _result112.Missing!= nil:
+    return _r, _result112.Missing
+  case _result112.Invalid!= nil:
+    return _r, _result112.Invalid
+  case _result112.Unavailable!= nil:
+    return _r, _result112.Unavailable
+  case _result112.Unauthenticated!= nil:
+    return _r, _result112.Unauthenticated
   }
 
-  if _ret111 := _result110.GetSuccess(); _ret111 != nil {
-    return _ret111, nil
+  if _ret113 := _result112.GetSuccess(); _ret113 != nil {
+    return _ret113, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getJob failed: unknown result")
 }
@@ -11477,28 +11539,28 @@ func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err
 // Parameters:
 //  - ID
 func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args112 EventAdminCancelJobArgs
-  _args112.ID = id
-  var _result114 EventAdminCancelJobResult
-  var _meta113 thrift.ResponseMeta
-  _meta113, _err = p.Client_().Call(ctx, "cancelJob", &_args112, &_result114)
-  p.SetLastResponseMeta_(_meta113)
+  var _args114 EventAdminCancelJobArgs
+  _args114.ID = id
+  var _result116 EventAdminCancelJobResult
+  var _meta115 thrift.ResponseMeta
+  _meta115, _err = p.Client_().Call(ctx, "cancelJob", &_args114, &_result116)
+  p.SetLastResponseMeta_(_meta115)
   if _err != nil {
     return
   }
   switch {
-  case _result114.Missing!= nil:
-    return _r, _result114.Missing
-  case _result114.Invalid!= nil:
-    return _r, _result114.Invalid
-  case _result114.Unavailable!= nil:
-    return _r, _result114.Unavailable
-  case _result114.Unauthenticated!= nil:
-    return _r, _result114.Unauthenticated
+  case _result116.Missing!= nil:
+    return _r, _result116.Missing
+  case _result116.Invalid!= nil:
+    return _r, _result116.Invalid
+  case _result116.Unavailable!= nil:
+    return _r, _result116.Unavailable
+  case _result116.Unauthenticated!= nil:
+    return _r, _result116.Unauthenticated
   }
 
-  if _ret115 := _result114.GetSuccess(); _ret115 != nil {
-    return _ret115, nil
+  if _ret117 := _result116.GetSuccess(); _ret117 != nil {
+    return _ret117, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "cancelJob failed: unknown result")
 }
@@ -11510,32 +11572,32 @@ func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _
 //  - Group
 //  - Page
 func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group string, page *Page) (_r *DelayedPage, _err error) {
-  var _args116 EventAdminListDelayedArgs
-  _args116.Topic = topic
-  _args116.Group = group
-  _args116.Page = page
-  var _result118 EventAdminListDelayedResult
-  var _meta117 thrift.ResponseMeta
-  _meta117, _err = p.Client_().Call(ctx, "listDelayed", &_args116, &_result118)
-  p.SetLastResponseMeta_(_meta117)
+  var _args118 EventAdminListDelayedArgs
+  _args118.Topic = topic
+  _args118.Group = group
+  _args118.Page = page
+  var _result120 EventAdminListDelayedResult
+  var _meta119 thrift.ResponseMeta
+  _meta119, _err = p.Client_().Call(ctx, "listDelayed", &_args118, &_result120)
+  p.SetLastResponseMeta_(_meta119)
   if _err != nil {
     return
   }
   switch {
-  case _result118.Missing!= nil:
-    return _r, _result118.Missing
-  case _result118.Invalid!= nil:
-    return _r, _result118.Invalid
-  case _result118.Unavailable!= nil:
-    return _r, _result118.Unavailable
-  case _result118.Unauthenticated!= nil:
-    return _r, _result118.Unauthenticated
-  case _result118.Conflict!= nil:
-    return _r, _result118.Conflict
+  case _result120.Missing!= nil:
+    return _r, _result120.Missing
+  case _result120.Invalid!= nil:
+    return _r, _result120.Invalid
+  case _result120.Unavailable!= nil:
+    return _r, _result120.Unavailable
+  case _result120.Unauthenticated!= nil:
+    return _r, _result120.Unauthenticated
+  case _result120.Conflict!= nil:
+    return _r, _result120.Conflict
   }
 
-  if _ret119 := _result118.GetSuccess(); _ret119 != nil {
-    return _ret119, nil
+  if _ret121 := _result120.GetSuccess(); _ret121 != nil {
+    return _ret121, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listDelayed failed: unknown result")
 }
@@ -11546,30 +11608,30 @@ func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group 
 //  - Topic
 //  - ID
 func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id string) (_r []string, _err error) {
-  var _args120 EventAdminCancelDelayedArgs
-  _args120.Topic = topic
-  _args120.ID = id
-  var _result122 EventAdminCancelDelayedResult
-  var _meta121 thrift.ResponseMeta
-  _meta121, _err = p.Client_().Call(ctx, "cancelDelayed", &_args120, &_result122)
-  p.SetLastResponseMeta_(_meta121)
+  var _args122 EventAdminCancelDelayedArgs
+  _args122.Topic = topic
+  _args122.ID = id
+  var _result124 EventAdminCancelDelayedResult
+  var _meta123 thrift.ResponseMeta
+  _meta123, _err = p.Client_().Call(ctx, "cancelDelayed", &_args122, &_result124)
+  p.SetLastResponseMeta_(_meta123)
   if _err != nil {
     return
   }
   switch {
-  case _result122.Missing!= nil:
-    return _r, _result122.Missing
-  case _result122.Invalid!= nil:
-    return _r, _result122.Invalid
-  case _result122.Unavailable!= nil:
-    return _r, _result122.Unavailable
-  case _result122.Unauthenticated!= nil:
-    return _r, _result122.Unauthenticated
-  case _result122.Conflict!= nil:
-    return _r, _result122.Conflict
+  case _result124.Missing!= nil:
+    return _r, _result124.Missing
+  case _result124.Invalid!= nil:
+    return _r, _result124.Invalid
+  case _result124.Unavailable!= nil:
+    return _r, _result124.Unavailable
+  case _result124.Unauthenticated!= nil:
+    return _r, _result124.Unauthenticated
+  case _result124.Conflict!= nil:
+    return _r, _result124.Conflict
   }
 
-  return _result122.GetSuccess(), nil
+  return _result124.GetSuccess(), nil
 }
 
 // What others have put into the set of delayed events and nobody can read, at most `limit` of it (default 10, at most 100).
@@ -11579,32 +11641,32 @@ func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id s
 //  - Group
 //  - Limit
 func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, group string, limit int32) (_r *UnreadableEvents, _err error) {
-  var _args123 EventAdminListUnreadableArgs
-  _args123.Topic = topic
-  _args123.Group = group
-  _args123.Limit = limit
-  var _result125 EventAdminListUnreadableResult
-  var _meta124 thrift.ResponseMeta
-  _meta124, _err = p.Client_().Call(ctx, "listUnreadable", &_args123, &_result125)
-  p.SetLastResponseMeta_(_meta124)
+  var _args125 EventAdminListUnreadableArgs
+  _args125.Topic = topic
+  _args125.Group = group
+  _args125.Limit = limit
+  var _result127 EventAdminListUnreadableResult
+  var _meta126 thrift.ResponseMeta
+  _meta126, _err = p.Client_().Call(ctx, "listUnreadable", &_args125, &_result127)
+  p.SetLastResponseMeta_(_meta126)
   if _err != nil {
     return
   }
   switch {
-  case _result125.Missing!= nil:
-    return _r, _result125.Missing
-  case _result125.Invalid!= nil:
-    return _r, _result125.Invalid
-  case _result125.Unavailable!= nil:
-    return _r, _result125.Unavailable
-  case _result125.Unauthenticated!= nil:
-    return _r, _result125.Unauthenticated
-  case _result125.Conflict!= nil:
-    return _r, _result125.Conflict
+  case _result127.Missing!= nil:
+    return _r, _result127.Missing
+  case _result127.Invalid!= nil:
+    return _r, _result127.Invalid
+  case _result127.Unavailable!= nil:
+    return _r, _result127.Unavailable
+  case _result127.Unauthenticated!= nil:
+    return _r, _result127.Unauthenticated
+  case _result127.Conflict!= nil:
+    return _r, _result127.Conflict
   }
 
-  if _ret126 := _result125.GetSuccess(); _ret126 != nil {
-    return _ret126, nil
+  if _ret128 := _result127.GetSuccess(); _ret128 != nil {
+    return _ret128, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listUnreadable failed: unknown result")
 }
@@ -11614,29 +11676,29 @@ func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, gro
 // Parameters:
 //  - Topic
 func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*Stats, _err error) {
-  var _args127 EventAdminGetStatsArgs
-  _args127.Topic = topic
-  var _result129 EventAdminGetStatsResult
-  var _meta128 thrift.ResponseMeta
-  _meta128, _err = p.Client_().Call(ctx, "getStats", &_args127, &_result129)
-  p.SetLastResponseMeta_(_meta128)
+  var _args129 EventAdminGetStatsArgs
+  _args129.Topic = topic
+  var _result131 EventAdminGetStatsResult
+  var _meta130 thrift.ResponseMeta
+  _meta130, _err = p.Client_().Call(ctx, "getStats", &_args129, &_result131)
+  p.SetLastResponseMeta_(_meta130)
   if _err != nil {
     return
   }
   switch {
-  case _result129.Missing!= nil:
-    return _r, _result129.Missing
-  case _result129.Invalid!= nil:
-    return _r, _result129.Invalid
-  case _result129.Unavailable!= nil:
-    return _r, _result129.Unavailable
-  case _result129.Unauthenticated!= nil:
-    return _r, _result129.Unauthenticated
-  case _result129.Conflict!= nil:
-    return _r, _result129.Conflict
+  case _result131.Missing!= nil:
+    return _r, _result131.Missing
+  case _result131.Invalid!= nil:
+    return _r, _result131.Invalid
+  case _result131.Unavailable!= nil:
+    return _r, _result131.Unavailable
+  case _result131.Unauthenticated!= nil:
+    return _r, _result131.Unauthenticated
+  case _result131.Conflict!= nil:
+    return _r, _result131.Conflict
   }
 
-  return _result129.GetSuccess(), nil
+  return _result131.GetSuccess(), nil
 }
 
 // The processes that run handlers, by id, those included that are taken for dead.
@@ -11644,26 +11706,26 @@ func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*St
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListConsumers(ctx context.Context, page *Page) (_r *ConsumerPage, _err error) {
-  var _args130 EventAdminListConsumersArgs
-  _args130.Page = page
-  var _result132 EventAdminListConsumersResult
-  var _meta131 thrift.ResponseMeta
-  _meta131, _err = p.Client_().Call(ctx, "listConsumers", &_args130, &_result132)
-  p.SetLastResponseMeta_(_meta131)
+  var _args132 EventAdminListConsumersArgs
+  _args132.Page = page
+  var _result134 EventAdminListConsumersResult
+  var _meta133 thrift.ResponseMeta
+  _meta133, _err = p.Client_().Call(ctx, "listConsumers", &_args132, &_result134)
+  p.SetLastResponseMeta_(_meta133)
   if _err != nil {
     return
   }
   switch {
-  case _result132.Invalid!= nil:
-    return _r, _result132.Invalid
-  case _result132.Unavailable!= nil:
-    return _r, _result132.Unavailable
-  case _result132.Unauthenticated!= nil:
-    return _r, _result132.Unauthenticated
+  case _result134.Invalid!= nil:
+    return _r, _result134.Invalid
+  case _result134.Unavailable!= nil:
+    return _r, _result134.Unavailable
+  case _result134.Unauthenticated!= nil:
+    return _r, _result134.Unauthenticated
   }
 
-  if _ret133 := _result132.GetSuccess(); _ret133 != nil {
-    return _ret133, nil
+  if _ret135 := _result134.GetSuccess(); _ret135 != nil {
+    return _ret135, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listConsumers failed: unknown result")
 }
@@ -11688,36 +11750,36 @@ func (p *EventAdminProcessor) ProcessorMap() map[string]thrift.TProcessorFunctio
 
 func NewEventAdminProcessor(handler EventAdmin) *EventAdminProcessor {
 
-  self134 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self134.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
-  self134.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
-  self134.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
-  self134.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
-  self134.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
-  self134.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
-  self134.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
-  self134.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
-  self134.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
-  self134.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
-  self134.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
-  self134.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
-  self134.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
-  self134.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
-  self134.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
-  self134.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
-  self134.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
-  self134.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
-  self134.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
-  self134.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
-  self134.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
-  self134.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
-  self134.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
-  self134.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
-  self134.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
-  self134.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
-  self134.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
-  self134.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
-return self134
+  self136 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self136.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
+  self136.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
+  self136.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
+  self136.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
+  self136.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
+  self136.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
+  self136.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
+  self136.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
+  self136.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
+  self136.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
+  self136.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
+  self136.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
+  self136.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
+  self136.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
+  self136.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
+  self136.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
+  self136.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
+  self136.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
+  self136.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
+  self136.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
+  self136.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
+  self136.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
+  self136.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
+  self136.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
+  self136.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
+  self136.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
+  self136.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
+  self136.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
+return self136
 }
 
 func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -11728,12 +11790,12 @@ func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.T
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x135 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x137 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x135.Write(ctx, oprot)
+  x137.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x135
+  return false, x137
 
 }
 
@@ -11742,7 +11804,7 @@ type eventAdminProcessorPing struct {
 }
 
 func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err136 error
+  var _write_err138 error
   args := EventAdminPingArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -11794,40 +11856,40 @@ func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, ipro
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc137 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
+      _exc139 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err136 = thrift.WrapTException(err2)
+        _write_err138 = thrift.WrapTException(err2)
       }
-      if err2 := _exc137.Write(ctx, oprot); _write_err136 == nil && err2 != nil {
-        _write_err136 = thrift.WrapTException(err2)
+      if err2 := _exc139.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
+        _write_err138 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err136 == nil && err2 != nil {
-        _write_err136 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
+        _write_err138 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err136 == nil && err2 != nil {
-        _write_err136 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
+        _write_err138 = thrift.WrapTException(err2)
       }
-      if _write_err136 != nil {
-        return false, thrift.WrapTException(_write_err136)
+      if _write_err138 != nil {
+        return false, thrift.WrapTException(_write_err138)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.REPLY, seqId); err2 != nil {
-    _write_err136 = thrift.WrapTException(err2)
+    _write_err138 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err136 == nil && err2 != nil {
-    _write_err136 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
+    _write_err138 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err136 == nil && err2 != nil {
-    _write_err136 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
+    _write_err138 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err136 == nil && err2 != nil {
-    _write_err136 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
+    _write_err138 = thrift.WrapTException(err2)
   }
-  if _write_err136 != nil {
-    return false, thrift.WrapTException(_write_err136)
+  if _write_err138 != nil {
+    return false, thrift.WrapTException(_write_err138)
   }
   return true, err
 }
@@ -11837,7 +11899,7 @@ type eventAdminProcessorListTopics struct {
 }
 
 func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err138 error
+  var _write_err140 error
   args := EventAdminListTopicsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -11891,21 +11953,21 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc139 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
+      _exc141 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := _exc139.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := _exc141.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if _write_err138 != nil {
-        return false, thrift.WrapTException(_write_err138)
+      if _write_err140 != nil {
+        return false, thrift.WrapTException(_write_err140)
       }
       return true, err
     }
@@ -11914,19 +11976,19 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.REPLY, seqId); err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if _write_err138 != nil {
-    return false, thrift.WrapTException(_write_err138)
+  if _write_err140 != nil {
+    return false, thrift.WrapTException(_write_err140)
   }
   return true, err
 }
@@ -11936,7 +11998,7 @@ type eventAdminProcessorGetTopic struct {
 }
 
 func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err140 error
+  var _write_err142 error
   args := EventAdminGetTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -11994,21 +12056,21 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc141 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
+      _exc143 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := _exc141.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := _exc143.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if _write_err140 != nil {
-        return false, thrift.WrapTException(_write_err140)
+      if _write_err142 != nil {
+        return false, thrift.WrapTException(_write_err142)
       }
       return true, err
     }
@@ -12017,19 +12079,19 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if _write_err140 != nil {
-    return false, thrift.WrapTException(_write_err140)
+  if _write_err142 != nil {
+    return false, thrift.WrapTException(_write_err142)
   }
   return true, err
 }
@@ -12039,7 +12101,7 @@ type eventAdminProcessorCreateTopic struct {
 }
 
 func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err142 error
+  var _write_err144 error
   args := EventAdminCreateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12099,21 +12161,21 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc143 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
+      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := _exc143.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if _write_err142 != nil {
-        return false, thrift.WrapTException(_write_err142)
+      if _write_err144 != nil {
+        return false, thrift.WrapTException(_write_err144)
       }
       return true, err
     }
@@ -12122,19 +12184,19 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if _write_err142 != nil {
-    return false, thrift.WrapTException(_write_err142)
+  if _write_err144 != nil {
+    return false, thrift.WrapTException(_write_err144)
   }
   return true, err
 }
@@ -12144,7 +12206,7 @@ type eventAdminProcessorUpdateTopic struct {
 }
 
 func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err144 error
+  var _write_err146 error
   args := EventAdminUpdateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12202,21 +12264,21 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
+      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if _write_err144 != nil {
-        return false, thrift.WrapTException(_write_err144)
+      if _write_err146 != nil {
+        return false, thrift.WrapTException(_write_err146)
       }
       return true, err
     }
@@ -12225,19 +12287,19 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if _write_err144 != nil {
-    return false, thrift.WrapTException(_write_err144)
+  if _write_err146 != nil {
+    return false, thrift.WrapTException(_write_err146)
   }
   return true, err
 }
@@ -12247,7 +12309,7 @@ type eventAdminProcessorDeleteTopic struct {
 }
 
 func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err146 error
+  var _write_err148 error
   args := EventAdminDeleteTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12305,40 +12367,40 @@ func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
+      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if _write_err146 != nil {
-        return false, thrift.WrapTException(_write_err146)
+      if _write_err148 != nil {
+        return false, thrift.WrapTException(_write_err148)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if _write_err146 != nil {
-    return false, thrift.WrapTException(_write_err146)
+  if _write_err148 != nil {
+    return false, thrift.WrapTException(_write_err148)
   }
   return true, err
 }
@@ -12348,7 +12410,7 @@ type eventAdminProcessorEnableTopic struct {
 }
 
 func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err148 error
+  var _write_err150 error
   args := EventAdminEnableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12406,21 +12468,21 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
+      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if _write_err148 != nil {
-        return false, thrift.WrapTException(_write_err148)
+      if _write_err150 != nil {
+        return false, thrift.WrapTException(_write_err150)
       }
       return true, err
     }
@@ -12429,19 +12491,19 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if _write_err148 != nil {
-    return false, thrift.WrapTException(_write_err148)
+  if _write_err150 != nil {
+    return false, thrift.WrapTException(_write_err150)
   }
   return true, err
 }
@@ -12451,7 +12513,7 @@ type eventAdminProcessorDisableTopic struct {
 }
 
 func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err150 error
+  var _write_err152 error
   args := EventAdminDisableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12509,21 +12571,21 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
+      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if _write_err150 != nil {
-        return false, thrift.WrapTException(_write_err150)
+      if _write_err152 != nil {
+        return false, thrift.WrapTException(_write_err152)
       }
       return true, err
     }
@@ -12532,19 +12594,19 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if _write_err150 != nil {
-    return false, thrift.WrapTException(_write_err150)
+  if _write_err152 != nil {
+    return false, thrift.WrapTException(_write_err152)
   }
   return true, err
 }
@@ -12554,7 +12616,7 @@ type eventAdminProcessorAddGroup struct {
 }
 
 func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err152 error
+  var _write_err154 error
   args := EventAdminAddGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12614,21 +12676,21 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
+      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if _write_err152 != nil {
-        return false, thrift.WrapTException(_write_err152)
+      if _write_err154 != nil {
+        return false, thrift.WrapTException(_write_err154)
       }
       return true, err
     }
@@ -12637,19 +12699,19 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if _write_err152 != nil {
-    return false, thrift.WrapTException(_write_err152)
+  if _write_err154 != nil {
+    return false, thrift.WrapTException(_write_err154)
   }
   return true, err
 }
@@ -12659,7 +12721,7 @@ type eventAdminProcessorRemoveGroup struct {
 }
 
 func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err154 error
+  var _write_err156 error
   args := EventAdminRemoveGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12717,21 +12779,21 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
+      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if _write_err154 != nil {
-        return false, thrift.WrapTException(_write_err154)
+      if _write_err156 != nil {
+        return false, thrift.WrapTException(_write_err156)
       }
       return true, err
     }
@@ -12740,19 +12802,19 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if _write_err154 != nil {
-    return false, thrift.WrapTException(_write_err154)
+  if _write_err156 != nil {
+    return false, thrift.WrapTException(_write_err156)
   }
   return true, err
 }
@@ -12762,7 +12824,7 @@ type eventAdminProcessorListHandlers struct {
 }
 
 func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err156 error
+  var _write_err158 error
   args := EventAdminListHandlersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12820,21 +12882,21 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
+      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if _write_err156 != nil {
-        return false, thrift.WrapTException(_write_err156)
+      if _write_err158 != nil {
+        return false, thrift.WrapTException(_write_err158)
       }
       return true, err
     }
@@ -12843,19 +12905,19 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.REPLY, seqId); err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if _write_err156 != nil {
-    return false, thrift.WrapTException(_write_err156)
+  if _write_err158 != nil {
+    return false, thrift.WrapTException(_write_err158)
   }
   return true, err
 }
@@ -12865,7 +12927,7 @@ type eventAdminProcessorGetHandler struct {
 }
 
 func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err158 error
+  var _write_err160 error
   args := EventAdminGetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12923,21 +12985,21 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
+      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if _write_err158 != nil {
-        return false, thrift.WrapTException(_write_err158)
+      if _write_err160 != nil {
+        return false, thrift.WrapTException(_write_err160)
       }
       return true, err
     }
@@ -12946,19 +13008,19 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if _write_err158 != nil {
-    return false, thrift.WrapTException(_write_err158)
+  if _write_err160 != nil {
+    return false, thrift.WrapTException(_write_err160)
   }
   return true, err
 }
@@ -12968,7 +13030,7 @@ type eventAdminProcessorUpdateHandler struct {
 }
 
 func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err160 error
+  var _write_err162 error
   args := EventAdminUpdateHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13026,21 +13088,21 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
+      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if _write_err160 != nil {
-        return false, thrift.WrapTException(_write_err160)
+      if _write_err162 != nil {
+        return false, thrift.WrapTException(_write_err162)
       }
       return true, err
     }
@@ -13049,19 +13111,19 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if _write_err160 != nil {
-    return false, thrift.WrapTException(_write_err160)
+  if _write_err162 != nil {
+    return false, thrift.WrapTException(_write_err162)
   }
   return true, err
 }
@@ -13071,7 +13133,7 @@ type eventAdminProcessorEnableHandler struct {
 }
 
 func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err162 error
+  var _write_err164 error
   args := EventAdminEnableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13129,40 +13191,40 @@ func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
+      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if _write_err162 != nil {
-        return false, thrift.WrapTException(_write_err162)
+      if _write_err164 != nil {
+        return false, thrift.WrapTException(_write_err164)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if _write_err162 != nil {
-    return false, thrift.WrapTException(_write_err162)
+  if _write_err164 != nil {
+    return false, thrift.WrapTException(_write_err164)
   }
   return true, err
 }
@@ -13172,7 +13234,7 @@ type eventAdminProcessorDisableHandler struct {
 }
 
 func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err164 error
+  var _write_err166 error
   args := EventAdminDisableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13230,40 +13292,40 @@ func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
+      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if _write_err164 != nil {
-        return false, thrift.WrapTException(_write_err164)
+      if _write_err166 != nil {
+        return false, thrift.WrapTException(_write_err166)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if _write_err164 != nil {
-    return false, thrift.WrapTException(_write_err164)
+  if _write_err166 != nil {
+    return false, thrift.WrapTException(_write_err166)
   }
   return true, err
 }
@@ -13273,7 +13335,7 @@ type eventAdminProcessorResetHandler struct {
 }
 
 func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err166 error
+  var _write_err168 error
   args := EventAdminResetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13331,40 +13393,40 @@ func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
+      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if _write_err166 != nil {
-        return false, thrift.WrapTException(_write_err166)
+      if _write_err168 != nil {
+        return false, thrift.WrapTException(_write_err168)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if _write_err166 != nil {
-    return false, thrift.WrapTException(_write_err166)
+  if _write_err168 != nil {
+    return false, thrift.WrapTException(_write_err168)
   }
   return true, err
 }
@@ -13374,7 +13436,7 @@ type eventAdminProcessorListFailures struct {
 }
 
 func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err168 error
+  var _write_err170 error
   args := EventAdminListFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13432,21 +13494,21 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
+      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if _write_err168 != nil {
-        return false, thrift.WrapTException(_write_err168)
+      if _write_err170 != nil {
+        return false, thrift.WrapTException(_write_err170)
       }
       return true, err
     }
@@ -13455,19 +13517,19 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if _write_err168 != nil {
-    return false, thrift.WrapTException(_write_err168)
+  if _write_err170 != nil {
+    return false, thrift.WrapTException(_write_err170)
   }
   return true, err
 }
@@ -13477,7 +13539,7 @@ type eventAdminProcessorGetFailure struct {
 }
 
 func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err170 error
+  var _write_err172 error
   args := EventAdminGetFailureArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13535,21 +13597,21 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
+      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if _write_err170 != nil {
-        return false, thrift.WrapTException(_write_err170)
+      if _write_err172 != nil {
+        return false, thrift.WrapTException(_write_err172)
       }
       return true, err
     }
@@ -13558,19 +13620,19 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.REPLY, seqId); err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if _write_err170 != nil {
-    return false, thrift.WrapTException(_write_err170)
+  if _write_err172 != nil {
+    return false, thrift.WrapTException(_write_err172)
   }
   return true, err
 }
@@ -13580,7 +13642,7 @@ type eventAdminProcessorCountFailures struct {
 }
 
 func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err172 error
+  var _write_err174 error
   args := EventAdminCountFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13638,21 +13700,21 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
+      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if _write_err172 != nil {
-        return false, thrift.WrapTException(_write_err172)
+      if _write_err174 != nil {
+        return false, thrift.WrapTException(_write_err174)
       }
       return true, err
     }
@@ -13661,19 +13723,19 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if _write_err172 != nil {
-    return false, thrift.WrapTException(_write_err172)
+  if _write_err174 != nil {
+    return false, thrift.WrapTException(_write_err174)
   }
   return true, err
 }
@@ -13683,7 +13745,7 @@ type eventAdminProcessorReplayFailures struct {
 }
 
 func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err174 error
+  var _write_err176 error
   args := EventAdminReplayFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13741,21 +13803,21 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
+      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if _write_err174 != nil {
-        return false, thrift.WrapTException(_write_err174)
+      if _write_err176 != nil {
+        return false, thrift.WrapTException(_write_err176)
       }
       return true, err
     }
@@ -13764,19 +13826,19 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if _write_err174 != nil {
-    return false, thrift.WrapTException(_write_err174)
+  if _write_err176 != nil {
+    return false, thrift.WrapTException(_write_err176)
   }
   return true, err
 }
@@ -13786,7 +13848,7 @@ type eventAdminProcessorDiscardFailures struct {
 }
 
 func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err176 error
+  var _write_err178 error
   args := EventAdminDiscardFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13844,21 +13906,21 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
+      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if _write_err176 != nil {
-        return false, thrift.WrapTException(_write_err176)
+      if _write_err178 != nil {
+        return false, thrift.WrapTException(_write_err178)
       }
       return true, err
     }
@@ -13867,19 +13929,19 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if _write_err176 != nil {
-    return false, thrift.WrapTException(_write_err176)
+  if _write_err178 != nil {
+    return false, thrift.WrapTException(_write_err178)
   }
   return true, err
 }
@@ -13889,7 +13951,7 @@ type eventAdminProcessorGetJob struct {
 }
 
 func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err178 error
+  var _write_err180 error
   args := EventAdminGetJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13945,21 +14007,21 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
+      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if _write_err178 != nil {
-        return false, thrift.WrapTException(_write_err178)
+      if _write_err180 != nil {
+        return false, thrift.WrapTException(_write_err180)
       }
       return true, err
     }
@@ -13968,19 +14030,19 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if _write_err178 != nil {
-    return false, thrift.WrapTException(_write_err178)
+  if _write_err180 != nil {
+    return false, thrift.WrapTException(_write_err180)
   }
   return true, err
 }
@@ -13990,7 +14052,7 @@ type eventAdminProcessorCancelJob struct {
 }
 
 func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err180 error
+  var _write_err182 error
   args := EventAdminCancelJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14046,21 +14108,21 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
+      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if _write_err180 != nil {
-        return false, thrift.WrapTException(_write_err180)
+      if _write_err182 != nil {
+        return false, thrift.WrapTException(_write_err182)
       }
       return true, err
     }
@@ -14069,19 +14131,19 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if _write_err180 != nil {
-    return false, thrift.WrapTException(_write_err180)
+  if _write_err182 != nil {
+    return false, thrift.WrapTException(_write_err182)
   }
   return true, err
 }
@@ -14091,7 +14153,7 @@ type eventAdminProcessorListDelayed struct {
 }
 
 func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err182 error
+  var _write_err184 error
   args := EventAdminListDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14149,21 +14211,21 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
+      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if _write_err182 != nil {
-        return false, thrift.WrapTException(_write_err182)
+      if _write_err184 != nil {
+        return false, thrift.WrapTException(_write_err184)
       }
       return true, err
     }
@@ -14172,19 +14234,19 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if _write_err182 != nil {
-    return false, thrift.WrapTException(_write_err182)
+  if _write_err184 != nil {
+    return false, thrift.WrapTException(_write_err184)
   }
   return true, err
 }
@@ -14194,7 +14256,7 @@ type eventAdminProcessorCancelDelayed struct {
 }
 
 func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err184 error
+  var _write_err186 error
   args := EventAdminCancelDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14252,21 +14314,21 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
+      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if _write_err184 != nil {
-        return false, thrift.WrapTException(_write_err184)
+      if _write_err186 != nil {
+        return false, thrift.WrapTException(_write_err186)
       }
       return true, err
     }
@@ -14275,19 +14337,19 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if _write_err184 != nil {
-    return false, thrift.WrapTException(_write_err184)
+  if _write_err186 != nil {
+    return false, thrift.WrapTException(_write_err186)
   }
   return true, err
 }
@@ -14297,7 +14359,7 @@ type eventAdminProcessorListUnreadable struct {
 }
 
 func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err186 error
+  var _write_err188 error
   args := EventAdminListUnreadableArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14355,21 +14417,21 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
+      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if _write_err186 != nil {
-        return false, thrift.WrapTException(_write_err186)
+      if _write_err188 != nil {
+        return false, thrift.WrapTException(_write_err188)
       }
       return true, err
     }
@@ -14378,19 +14440,19 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.REPLY, seqId); err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if _write_err186 != nil {
-    return false, thrift.WrapTException(_write_err186)
+  if _write_err188 != nil {
+    return false, thrift.WrapTException(_write_err188)
   }
   return true, err
 }
@@ -14400,7 +14462,7 @@ type eventAdminProcessorGetStats struct {
 }
 
 func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err188 error
+  var _write_err190 error
   args := EventAdminGetStatsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14458,21 +14520,21 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
+      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if _write_err188 != nil {
-        return false, thrift.WrapTException(_write_err188)
+      if _write_err190 != nil {
+        return false, thrift.WrapTException(_write_err190)
       }
       return true, err
     }
@@ -14481,19 +14543,19 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.REPLY, seqId); err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if _write_err188 != nil {
-    return false, thrift.WrapTException(_write_err188)
+  if _write_err190 != nil {
+    return false, thrift.WrapTException(_write_err190)
   }
   return true, err
 }
@@ -14503,7 +14565,7 @@ type eventAdminProcessorListConsumers struct {
 }
 
 func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err190 error
+  var _write_err192 error
   args := EventAdminListConsumersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14557,21 +14619,21 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
+      _exc193 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := _exc193.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if _write_err190 != nil {
-        return false, thrift.WrapTException(_write_err190)
+      if _write_err192 != nil {
+        return false, thrift.WrapTException(_write_err192)
       }
       return true, err
     }
@@ -14580,19 +14642,19 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.REPLY, seqId); err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if _write_err190 != nil {
-    return false, thrift.WrapTException(_write_err190)
+  if _write_err192 != nil {
+    return false, thrift.WrapTException(_write_err192)
   }
   return true, err
 }
@@ -24938,13 +25000,13 @@ func (p *EventAdminCancelDelayedResult)  ReadField0(ctx context.Context, iprot t
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem192 string
+var _elem194 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem192 = v
+    _elem194 = v
 }
-    p.Success = append(p.Success, _elem192)
+    p.Success = append(p.Success, _elem194)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -25861,11 +25923,11 @@ func (p *EventAdminGetStatsResult)  ReadField0(ctx context.Context, iprot thrift
   tSlice := make([]*Stats, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-    _elem193 := &Stats{}
-    if err := _elem193.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem193), err)
+    _elem195 := &Stats{}
+    if err := _elem195.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem195), err)
     }
-    p.Success = append(p.Success, _elem193)
+    p.Success = append(p.Success, _elem195)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -26427,32 +26489,32 @@ func (p *EventBusClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 //  - Topic
 //  - Message
 func (p *EventBusClient) Send(ctx context.Context, topic string, message *Message) (_r string, _err error) {
-  var _args194 EventBusSendArgs
-  _args194.Topic = topic
-  _args194.Message = message
-  var _result196 EventBusSendResult
-  var _meta195 thrift.ResponseMeta
-  _meta195, _err = p.Client_().Call(ctx, "send", &_args194, &_result196)
-  p.SetLastResponseMeta_(_meta195)
+  var _args196 EventBusSendArgs
+  _args196.Topic = topic
+  _args196.Message = message
+  var _result198 EventBusSendResult
+  var _meta197 thrift.ResponseMeta
+  _meta197, _err = p.Client_().Call(ctx, "send", &_args196, &_result198)
+  p.SetLastResponseMeta_(_meta197)
   if _err != nil {
     return
   }
   switch {
-  case _result196.Missing!= nil:
-    return _r, _result196.Missing
-  case _result196.Invalid!= nil:
-    return _r, _result196.Invalid
-  case _result196.Disabled!= nil:
-    return _r, _result196.Disabled
-  case _result196.Unavailable!= nil:
-    return _r, _result196.Unavailable
-  case _result196.Unauthenticated!= nil:
-    return _r, _result196.Unauthenticated
-  case _result196.Conflict!= nil:
-    return _r, _result196.Conflict
+  case _result198.Missing!= nil:
+    return _r, _result198.Missing
+  case _result198.Invalid!= nil:
+    return _r, _result198.Invalid
+  case _result198.Disabled!= nil:
+    return _r, _result198.Disabled
+  case _result198.Unavailable!= nil:
+    return _r, _result198.Unavailable
+  case _result198.Unauthenticated!= nil:
+    return _r, _result198.Unauthenticated
+  case _result198.Conflict!= nil:
+    return _r, _result198.Conflict
   }
 
-  return _result196.GetSuccess(), nil
+  return _result198.GetSuccess(), nil
 }
 
 // Is send with a delay: the event is handed out delay_ms after Redis has taken it. The message names no time itself.
@@ -26462,33 +26524,33 @@ func (p *EventBusClient) Send(ctx context.Context, topic string, message *Messag
 //  - Message
 //  - DelayMs
 func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message *Message, delay_ms int64) (_r string, _err error) {
-  var _args197 EventBusSendDelayedArgs
-  _args197.Topic = topic
-  _args197.Message = message
-  _args197.DelayMs = delay_ms
-  var _result199 EventBusSendDelayedResult
-  var _meta198 thrift.ResponseMeta
-  _meta198, _err = p.Client_().Call(ctx, "sendDelayed", &_args197, &_result199)
-  p.SetLastResponseMeta_(_meta198)
+  var _args199 EventBusSendDelayedArgs
+  _args199.Topic = topic
+  _args199.Message = message
+  _args199.DelayMs = delay_ms
+  var _result201 EventBusSendDelayedResult
+  var _meta200 thrift.ResponseMeta
+  _meta200, _err = p.Client_().Call(ctx, "sendDelayed", &_args199, &_result201)
+  p.SetLastResponseMeta_(_meta200)
   if _err != nil {
     return
   }
   switch {
-  case _result199.Missing!= nil:
-    return _r, _result199.Missing
-  case _result199.Invalid!= nil:
-    return _r, _result199.Invalid
-  case _result199.Disabled!= nil:
-    return _r, _result199.Disabled
-  case _result199.Unavailable!= nil:
-    return _r, _result199.Unavailable
-  case _result199.Unauthenticated!= nil:
-    return _r, _result199.Unauthenticated
-  case _result199.Conflict!= nil:
-    return _r, _result199.Conflict
+  case _result201.Missing!= nil:
+    return _r, _result201.Missing
+  case _result201.Invalid!= nil:
+    return _r, _result201.Invalid
+  case _result201.Disabled!= nil:
+    return _r, _result201.Disabled
+  case _result201.Unavailable!= nil:
+    return _r, _result201.Unavailable
+  case _result201.Unauthenticated!= nil:
+    return _r, _result201.Unauthenticated
+  case _result201.Conflict!= nil:
+    return _r, _result201.Conflict
   }
 
-  return _result199.GetSuccess(), nil
+  return _result201.GetSuccess(), nil
 }
 
 // Sends up to 1000 events in one step: all of them, in their order, to every group, or none. Returns their ids.
@@ -26497,32 +26559,32 @@ func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message 
 //  - Topic
 //  - Messages
 func (p *EventBusClient) SendBatch(ctx context.Context, topic string, messages []*Message) (_r []string, _err error) {
-  var _args200 EventBusSendBatchArgs
-  _args200.Topic = topic
-  _args200.Messages = messages
-  var _result202 EventBusSendBatchResult
-  var _meta201 thrift.ResponseMeta
-  _meta201, _err = p.Client_().Call(ctx, "sendBatch", &_args200, &_result202)
-  p.SetLastResponseMeta_(_meta201)
+  var _args202 EventBusSendBatchArgs
+  _args202.Topic = topic
+  _args202.Messages = messages
+  var _result204 EventBusSendBatchResult
+  var _meta203 thrift.ResponseMeta
+  _meta203, _err = p.Client_().Call(ctx, "sendBatch", &_args202, &_result204)
+  p.SetLastResponseMeta_(_meta203)
   if _err != nil {
     return
   }
   switch {
-  case _result202.Missing!= nil:
-    return _r, _result202.Missing
-  case _result202.Invalid!= nil:
-    return _r, _result202.Invalid
-  case _result202.Disabled!= nil:
-    return _r, _result202.Disabled
-  case _result202.Unavailable!= nil:
-    return _r, _result202.Unavailable
-  case _result202.Unauthenticated!= nil:
-    return _r, _result202.Unauthenticated
-  case _result202.Conflict!= nil:
-    return _r, _result202.Conflict
+  case _result204.Missing!= nil:
+    return _r, _result204.Missing
+  case _result204.Invalid!= nil:
+    return _r, _result204.Invalid
+  case _result204.Disabled!= nil:
+    return _r, _result204.Disabled
+  case _result204.Unavailable!= nil:
+    return _r, _result204.Unavailable
+  case _result204.Unauthenticated!= nil:
+    return _r, _result204.Unauthenticated
+  case _result204.Conflict!= nil:
+    return _r, _result204.Conflict
   }
 
-  return _result202.GetSuccess(), nil
+  return _result204.GetSuccess(), nil
 }
 
 type EventBusProcessor struct {
@@ -26545,11 +26607,11 @@ func (p *EventBusProcessor) ProcessorMap() map[string]thrift.TProcessorFunction 
 
 func NewEventBusProcessor(handler EventBus) *EventBusProcessor {
 
-  self203 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self203.processorMap["send"] = &eventBusProcessorSend{handler:handler}
-  self203.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
-  self203.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
-return self203
+  self205 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self205.processorMap["send"] = &eventBusProcessorSend{handler:handler}
+  self205.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
+  self205.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
+return self205
 }
 
 func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -26560,12 +26622,12 @@ func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TPr
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x204 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x206 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x204.Write(ctx, oprot)
+  x206.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x204
+  return false, x206
 
 }
 
@@ -26574,7 +26636,7 @@ type eventBusProcessorSend struct {
 }
 
 func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err205 error
+  var _write_err207 error
   args := EventBusSendArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26634,21 +26696,21 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc206 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
+      _exc208 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err205 = thrift.WrapTException(err2)
+        _write_err207 = thrift.WrapTException(err2)
       }
-      if err2 := _exc206.Write(ctx, oprot); _write_err205 == nil && err2 != nil {
-        _write_err205 = thrift.WrapTException(err2)
+      if err2 := _exc208.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
+        _write_err207 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err205 == nil && err2 != nil {
-        _write_err205 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
+        _write_err207 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err205 == nil && err2 != nil {
-        _write_err205 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
+        _write_err207 = thrift.WrapTException(err2)
       }
-      if _write_err205 != nil {
-        return false, thrift.WrapTException(_write_err205)
+      if _write_err207 != nil {
+        return false, thrift.WrapTException(_write_err207)
       }
       return true, err
     }
@@ -26657,19 +26719,19 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.REPLY, seqId); err2 != nil {
-    _write_err205 = thrift.WrapTException(err2)
+    _write_err207 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err205 == nil && err2 != nil {
-    _write_err205 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
+    _write_err207 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err205 == nil && err2 != nil {
-    _write_err205 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
+    _write_err207 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err205 == nil && err2 != nil {
-    _write_err205 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
+    _write_err207 = thrift.WrapTException(err2)
   }
-  if _write_err205 != nil {
-    return false, thrift.WrapTException(_write_err205)
+  if _write_err207 != nil {
+    return false, thrift.WrapTException(_write_err207)
   }
   return true, err
 }
@@ -26679,7 +26741,7 @@ type eventBusProcessorSendDelayed struct {
 }
 
 func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err207 error
+  var _write_err209 error
   args := EventBusSendDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26739,21 +26801,21 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc208 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
+      _exc210 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := _exc208.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := _exc210.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if _write_err207 != nil {
-        return false, thrift.WrapTException(_write_err207)
+      if _write_err209 != nil {
+        return false, thrift.WrapTException(_write_err209)
       }
       return true, err
     }
@@ -26762,19 +26824,19 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if _write_err207 != nil {
-    return false, thrift.WrapTException(_write_err207)
+  if _write_err209 != nil {
+    return false, thrift.WrapTException(_write_err209)
   }
   return true, err
 }
@@ -26784,7 +26846,7 @@ type eventBusProcessorSendBatch struct {
 }
 
 func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err209 error
+  var _write_err211 error
   args := EventBusSendBatchArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26844,21 +26906,21 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc210 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
+      _exc212 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+        _write_err211 = thrift.WrapTException(err2)
       }
-      if err2 := _exc210.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := _exc212.Write(ctx, oprot); _write_err211 == nil && err2 != nil {
+        _write_err211 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err211 == nil && err2 != nil {
+        _write_err211 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err211 == nil && err2 != nil {
+        _write_err211 = thrift.WrapTException(err2)
       }
-      if _write_err209 != nil {
-        return false, thrift.WrapTException(_write_err209)
+      if _write_err211 != nil {
+        return false, thrift.WrapTException(_write_err211)
       }
       return true, err
     }
@@ -26867,19 +26929,19 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.REPLY, seqId); err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+    _write_err211 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err211 == nil && err2 != nil {
+    _write_err211 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err211 == nil && err2 != nil {
+    _write_err211 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err211 == nil && err2 != nil {
+    _write_err211 = thrift.WrapTException(err2)
   }
-  if _write_err209 != nil {
-    return false, thrift.WrapTException(_write_err209)
+  if _write_err211 != nil {
+    return false, thrift.WrapTException(_write_err211)
   }
   return true, err
 }
@@ -28016,11 +28078,11 @@ func (p *EventBusSendBatchArgs)  ReadField2(ctx context.Context, iprot thrift.TP
   tSlice := make([]*Message, 0, size)
   p.Messages =  tSlice
   for i := 0; i < size; i ++ {
-    _elem211 := &Message{}
-    if err := _elem211.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem211), err)
+    _elem213 := &Message{}
+    if err := _elem213.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem213), err)
     }
-    p.Messages = append(p.Messages, _elem211)
+    p.Messages = append(p.Messages, _elem213)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -28281,13 +28343,13 @@ func (p *EventBusSendBatchResult)  ReadField0(ctx context.Context, iprot thrift.
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem212 string
+var _elem214 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem212 = v
+    _elem214 = v
 }
-    p.Success = append(p.Success, _elem212)
+    p.Success = append(p.Success, _elem214)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -28516,17 +28578,17 @@ func (p *EventHandlerClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 // Parameters:
 //  - Event
 func (p *EventHandlerClient) Handle(ctx context.Context, event *Event) (_r *HandleResult_, _err error) {
-  var _args213 EventHandlerHandleArgs
-  _args213.Event = event
-  var _result215 EventHandlerHandleResult
-  var _meta214 thrift.ResponseMeta
-  _meta214, _err = p.Client_().Call(ctx, "handle", &_args213, &_result215)
-  p.SetLastResponseMeta_(_meta214)
+  var _args215 EventHandlerHandleArgs
+  _args215.Event = event
+  var _result217 EventHandlerHandleResult
+  var _meta216 thrift.ResponseMeta
+  _meta216, _err = p.Client_().Call(ctx, "handle", &_args215, &_result217)
+  p.SetLastResponseMeta_(_meta216)
   if _err != nil {
     return
   }
-  if _ret216 := _result215.GetSuccess(); _ret216 != nil {
-    return _ret216, nil
+  if _ret218 := _result217.GetSuccess(); _ret218 != nil {
+    return _ret218, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "handle failed: unknown result")
 }
@@ -28551,9 +28613,9 @@ func (p *EventHandlerProcessor) ProcessorMap() map[string]thrift.TProcessorFunct
 
 func NewEventHandlerProcessor(handler EventHandler) *EventHandlerProcessor {
 
-  self217 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self217.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
-return self217
+  self219 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self219.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
+return self219
 }
 
 func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -28564,12 +28626,12 @@ func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x218 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x220 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x218.Write(ctx, oprot)
+  x220.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x218
+  return false, x220
 
 }
 
@@ -28578,7 +28640,7 @@ type eventHandlerProcessorHandle struct {
 }
 
 func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err219 error
+  var _write_err221 error
   args := EventHandlerHandleArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -28624,21 +28686,21 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
     if errors.Is(err2, thrift.ErrAbandonRequest) {
       return false, thrift.WrapTException(err2)
     }
-    _exc220 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
+    _exc222 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
     if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.EXCEPTION, seqId); err2 != nil {
-      _write_err219 = thrift.WrapTException(err2)
+      _write_err221 = thrift.WrapTException(err2)
     }
-    if err2 := _exc220.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
-      _write_err219 = thrift.WrapTException(err2)
+    if err2 := _exc222.Write(ctx, oprot); _write_err221 == nil && err2 != nil {
+      _write_err221 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
-      _write_err219 = thrift.WrapTException(err2)
+    if err2 := oprot.WriteMessageEnd(ctx); _write_err221 == nil && err2 != nil {
+      _write_err221 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
-      _write_err219 = thrift.WrapTException(err2)
+    if err2 := oprot.Flush(ctx); _write_err221 == nil && err2 != nil {
+      _write_err221 = thrift.WrapTException(err2)
     }
-    if _write_err219 != nil {
-      return false, thrift.WrapTException(_write_err219)
+    if _write_err221 != nil {
+      return false, thrift.WrapTException(_write_err221)
     }
     return true, err
   } else {
@@ -28646,19 +28708,19 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.REPLY, seqId); err2 != nil {
-    _write_err219 = thrift.WrapTException(err2)
+    _write_err221 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
-    _write_err219 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err221 == nil && err2 != nil {
+    _write_err221 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
-    _write_err219 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err221 == nil && err2 != nil {
+    _write_err221 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
-    _write_err219 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err221 == nil && err2 != nil {
+    _write_err221 = thrift.WrapTException(err2)
   }
-  if _write_err219 != nil {
-    return false, thrift.WrapTException(_write_err219)
+  if _write_err221 != nil {
+    return false, thrift.WrapTException(_write_err221)
   }
   return true, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,8 +131,10 @@ func (r *readings) topics(ctx context.Context) (names []string, err error) {
 		for _, t := range p.Topics {
 			names = append(names, t.Name)
 		}
+		names = append(names, p.Unreadable...) // what is wrong with them their figures tell
 		return p.Next, err
 	})
+	slices.Sort(names)
 	return names, err
 }
 

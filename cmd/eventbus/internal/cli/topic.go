@@ -178,6 +178,10 @@ func (a *app) topicList() *cobra.Command {
 					for _, name := range p.Deleting {
 						bad = append(bad, fmt.Errorf("%s: %w", reading(name), eventbus.ErrTopicDeleting))
 					}
+					for _, name := range p.Unreadable {
+						_, err := s.api.GetTopic(c.Context(), name)
+						bad = append(bad, err)
+					}
 					return p.Next, err
 				})
 				if err != nil {
