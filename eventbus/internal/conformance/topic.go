@@ -120,6 +120,11 @@ func topicUpdatesHaveARevision(e *env) {
 	require.NoError(e, err)
 	require.EqualValues(e, 2, got.MaxWaiting)
 	require.Equal(e, first+1, got.Revision)
+	revision, err = e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{IfRevision: first + 1})
+	require.NoError(e, err)
+	require.Equal(e, first+1, revision, "nothing was changed")
+	_, err = e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{IfRevision: first})
+	require.ErrorIs(e, err, eventbus.ErrConflict)
 
 	none, age := int64(-1), time.Duration(-1)
 	_, err = e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{DeadLimit: &none, DeadAge: &age})

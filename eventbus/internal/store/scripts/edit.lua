@@ -1,4 +1,4 @@
--- Changes fields of a topic's settings and raises its revision.
+-- Changes fields of a topic's settings and raises its revision, if there are any.
 -- KEYS 1 config
 -- ARGV 1 revision that must stand there, 0 for any
 --      2 field that must exist, or ''
@@ -15,6 +15,7 @@ if redis.call('HGET', KEYS[1], 'deleting') then return {-1, rev} end
 if ARGV[1] ~= '0' and tonumber(ARGV[1]) ~= rev then return {-2, rev} end
 if ARGV[2] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[2]) == 0 then return {-3, rev} end
 if ARGV[3] ~= '' and redis.call('HEXISTS', KEYS[1], ARGV[3]) == 1 then return {-4, rev} end
+if #ARGV == 4 then return {1, rev} end -- nothing is to be changed
 local n = tonumber(ARGV[4])
 for i = 5, 4 + 2 * n, 2 do
   local group = string.match(ARGV[i], '^group|(.*)$')
