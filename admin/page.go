@@ -18,6 +18,9 @@ const (
 	// elementSize is more than an element has besides what is counted: its names,
 	// of 255 bytes at most each, and its numbers.
 	elementSize = 2 << 10
+	// maxShown is how many bytes an event may have that is shown, so that it goes into
+	// a frame with its error and its headers.
+	maxShown = 16_000_000
 )
 
 func (p Page) check() error {

@@ -588,7 +588,7 @@ service EventAdmin {
   FailurePage listFailures(1: FailureQuery query)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
-  /** One failure, with its event. */
+  /** One failure, with its event; an InvalidArgument where that has over 16 000 000 bytes, which no frame takes. */
   Failure getFailure(1: string topic, 2: string group, 3: string id)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 

@@ -10732,7 +10732,7 @@ type EventAdmin interface {  //What operators do.
   // Parameters:
   //  - Query
   ListFailures(ctx context.Context, query *FailureQuery) (_r *FailurePage, _err error)
-  // One failure, with its event.
+  // One failure, with its event; an InvalidArgument where that has over 16 000 000 bytes, which no frame takes.
   // 
   // Parameters:
   //  - Topic
@@ -11368,7 +11368,7 @@ func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listFailures failed: unknown result")
 }
 
-// One failure, with its event.
+// One failure, with its event; an InvalidArgument where that has over 16 000 000 bytes, which no frame takes.
 // 
 // Parameters:
 //  - Topic
