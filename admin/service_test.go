@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 const topic = "orders"
@@ -21,7 +22,7 @@ const topic = "orders"
 // service returns a service, and its server.
 func service(t *testing.T) (*admin.Service, *redis.Client) {
 	t.Helper()
-	rdb := startRedis(t)
+	rdb := redistest.Start(t, redistest.Options{}).Client(t)
 	s, err := admin.New(rdb, eventbus.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
@@ -453,7 +454,7 @@ func within(t *testing.T, most time.Duration, what string, f func()) {
 // caller's client are.
 func TestSilentRedisHoldsUpNobody(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t)
+	rdb := redistest.Start(t, redistest.Options{}).Client(t)
 	patient := redis.NewClient(&redis.Options{Addr: rdb.Options().Addr, ReadTimeout: -1})
 	defer func() { require.NoError(t, patient.Close()) }()
 	s, err := admin.New(patient, eventbus.Config{})
@@ -483,7 +484,7 @@ func TestSilentRedisHoldsUpNobody(t *testing.T) {
 // The end of a job that cannot be told, since Redis is away, holds up no stop.
 func TestCloseInAnOutageIsShort(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t)
+	rdb := redistest.Start(t, redistest.Options{}).Client(t)
 	s, err := admin.New(rdb, eventbus.Config{})
 	require.NoError(t, err)
 	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // Every setting outside its bounds is refused, with its name, and all of them at

@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // operation is something that the bus does for its user, and the words in which

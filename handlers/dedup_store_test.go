@@ -8,6 +8,8 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // dedupBundle is a store and how time passes for it.
@@ -32,7 +34,7 @@ func eachStore(t *testing.T, test func(t *testing.T, store dedupBundle)) {
 	})
 	t.Run("redis", func(t *testing.T) {
 		t.Parallel()
-		rdb := startRedis(t)
+		rdb := redistest.Start(t, redistest.Options{}).Client(t)
 		test(t, dedupBundle{NewRedisDedup(rdb, "p:"), time.Minute, func() { expire(t, rdb, time.Minute) }})
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // A bus on Redis whose handler is hosted elsewhere: what the server answers is
@@ -40,7 +41,7 @@ func TestThrift_Bus(t *testing.T) {
 		return result, nil
 	})
 	ready := make(chan struct{})
-	bus, err := eventbus.New(startRedis(t), eventbus.Config{Logger: slog.New(slog.DiscardHandler), OnReady: func() { close(ready) }})
+	bus, err := eventbus.New(redistest.Start(t, redistest.Options{}).Client(t), eventbus.Config{Logger: slog.New(slog.DiscardHandler), OnReady: func() { close(ready) }})
 	require.NoError(t, err)
 	ctx := t.Context()
 	require.NoError(t, bus.Topics().Create(ctx, "orders", eventbus.TopicConfig{}))

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 const (
@@ -66,7 +67,7 @@ type bed struct {
 
 func setup(t *testing.T, s shape, java redisson) *bed {
 	t.Helper()
-	rdb := startRedis(t)
+	rdb := redistest.Start(t, redistest.Options{}).Client(t)
 	bus, err := eventbus.New(rdb, eventbus.Config{Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, bus.Close()) })

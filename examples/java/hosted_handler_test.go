@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // wires are the ways in which the bus and a hosted handler can speak, each with
@@ -188,7 +189,7 @@ func TestHostedHandlerRestarts(t *testing.T) {
 
 func TestHostedHandlerSaysWhatIsWrong(t *testing.T) {
 	t.Parallel()
-	taken := startRedis(t).Options().Addr
+	taken := redistest.Start(t, redistest.Options{}).Client(t).Options().Addr
 	for args, says := range map[string]string{
 		"127.0.0.1":           `^HostedHandler: HOST:PORT is needed, got 127\.0\.0\.1$`,
 		"127.0.0.1:0 --token": `^HostedHandler: option --token needs a value$`,

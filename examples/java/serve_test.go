@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // server is an eventbus serve on a Redis of its own.
@@ -30,7 +31,7 @@ type server struct {
 // serve runs eventbus serve with these settings.
 func serve(t *testing.T, settings string) *server {
 	t.Helper()
-	rdb := startRedis(t)
+	rdb := redistest.Start(t, redistest.Options{}).Client(t)
 	bus, err := eventbus.New(rdb, eventbus.Config{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, bus.Close()) })

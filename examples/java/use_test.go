@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // What the program cannot do it says on standard error, and exits with an error.
@@ -36,7 +38,7 @@ func TestTheProgramSaysWhatIsWrong(t *testing.T) {
 
 func TestTheProgramRefusesInputThatIsNoEvent(t *testing.T) {
 	t.Parallel()
-	rdb := startRedis(t)
+	rdb := redistest.Start(t, redistest.Options{}).Client(t)
 	for line, says := range map[string]string{
 		`{"delayMillis":1}`:                "payload is missing",
 		`{"payload":"a","delayMillis":-1}`: "delayMillis is negative: -1",

@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // The clocks of producer and consumer are five minutes off Redis's: a delay is a

@@ -14,7 +14,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	"github.com/seed4933/eventbus/eventbus/internal/delay"
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 const (

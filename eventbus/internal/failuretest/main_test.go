@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // atOnce is how many tests run at the same time unless -parallel says otherwise:

@@ -15,7 +15,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	"github.com/seed4933/eventbus/eventbus/internal/record"
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
 )
 

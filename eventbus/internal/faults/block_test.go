@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // A block below one second is cut to 0, which is for ever, and one that outlives

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // One node of a Cluster stands still for a while. That is an outage for its

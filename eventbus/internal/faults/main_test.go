@@ -6,7 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9/logging"
 
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // atOnce is how many tests run at the same time unless -parallel says otherwise.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	"github.com/seed4933/eventbus/eventbus/internal/link"
-	"github.com/seed4933/eventbus/eventbus/internal/redistest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // appliedWithin is how long a changed setting whose notice is missed may take: the
