@@ -15,8 +15,8 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	"github.com/seed4933/eventbus/eventbus/internal/record"
-	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 const replayerChild = "replayer"

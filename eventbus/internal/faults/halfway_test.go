@@ -14,9 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus"
-	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // Fifty stops while handlers run that succeed, fail, are rejected, heed their

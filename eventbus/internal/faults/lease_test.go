@@ -16,8 +16,8 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	"github.com/seed4933/eventbus/eventbus/internal/lease"
-	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // A handler that takes far longer than the lease, also while its bus is stopping,

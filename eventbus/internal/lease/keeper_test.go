@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus/internal/link"
-	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // bed is a Redis with two topics, and keepers on it.

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // test is one promise of a script.

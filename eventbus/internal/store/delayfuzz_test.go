@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
-	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
 	"github.com/seed4933/eventbus/eventbus/internal/wire"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // Whatever somebody puts among the delayed events, with whatever score: it is listed,

@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
-	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 func running(id string) store.Job {

@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
-	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/seed4933/eventbus/eventbus/internal/store"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // A server over its maxmemory refuses to send. Everything that takes events out
