@@ -38,6 +38,8 @@ type API interface {
 	ResetHandler(ctx context.Context, topic, group, id string) error
 
 	ListFailures(ctx context.Context, topic, group string, q eventbus.FailureQuery) (eventbus.FailurePage, error)
+	// GetFailure returns a failure with its event. Through Thrift one whose event has
+	// over 16 000 000 bytes is an ErrInvalidArgument: no frame takes it.
 	GetFailure(ctx context.Context, topic, group, id string) (eventbus.Failure, error)
 	CountFailures(ctx context.Context, topic, group string) (eventbus.FailureCount, error)
 	// ReplayFailures begins a replay, and returns the job that does it, which goes
