@@ -66,6 +66,17 @@ func testTopicLife(t *testing.T, b *bed) {
 	require.Empty(t, b.ok("topic", "list", "-o", "json"))
 }
 
+// An update is of several steps; where one fails, the error says which have been done.
+func TestTopicUpdateSaysWhatItHasDone(t *testing.T) { modes(t, testTopicUpdateSaysWhatItHasDone) }
+
+func testTopicUpdateSaysWhatItHasDone(t *testing.T, b *bed) {
+	b.ok("topic", "create", "orders")
+	line := b.fails(1, "topic", "update", "orders", "--max-waiting", "9", "--add-group", "mail", "--remove-group", "nail", "--yes")
+	require.Regexp(t, `^eventbus: settings changed, to revision \d+, group mail added, then: .*group not found`, line)
+	require.NotContains(t, b.fails(1, "topic", "update", "orders", "--add-group", "mail"), "then:")
+	require.Regexp(t, `(?m)^orders +on +at_least_once +cloudevents +9 .* default,mail$`, b.ok("topic", "list"))
+}
+
 // What destroys events says which, and demands a yes; without it all stays.
 func TestTopicDestructionDemandsYes(t *testing.T) { modes(t, testTopicDestructionDemandsYes) }
 

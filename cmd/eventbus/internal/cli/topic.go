@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -114,20 +115,23 @@ elsewhere demands --yes for.`,
 					}
 				}
 				answer := done{Topic: args[0], Action: "updated"}
+				var did []string // each is a change of its own: what comes before an error stays
 				if changes {
 					var err error
 					if answer.Revision, err = s.api.UpdateTopic(c.Context(), args[0], u); err != nil {
 						return err
 					}
+					did = append(did, fmt.Sprintf("settings changed, to revision %d", answer.Revision))
 				}
 				if add != "" {
 					if err := s.api.AddGroup(c.Context(), args[0], eventbus.GroupConfig{Name: add, QueueKey: queueKey}); err != nil {
-						return err
+						return afterAll(did, err)
 					}
+					did = append(did, "group "+add+" added")
 				}
 				if remove != "" {
 					if err := s.api.RemoveGroup(c.Context(), args[0], remove); err != nil {
-						return err
+						return afterAll(did, err)
 					}
 				}
 				return a.report(answer, "updated topic %s", args[0])
@@ -141,6 +145,14 @@ elsewhere demands --yes for.`,
 	c.Flags().StringVar(&remove, "remove-group", "", "remove a group with all that it holds; goes with --yes")
 	c.Flags().BoolVar(&yes, "yes", false, "with --remove-group: do not ask")
 	return c
+}
+
+// afterAll says of an error what was done before it.
+func afterAll(did []string, err error) error {
+	if len(did) == 0 {
+		return err
+	}
+	return fmt.Errorf("%s, then: %w", strings.Join(did, ", "), err)
 }
 
 // update holds the settings whose flags were given.
