@@ -108,7 +108,9 @@ type RetryPolicy struct {
 
 // BreakerConfig is the settings of a handler's circuit breaker. While it is
 // open the handler is not called, its share of an event is put off, and no
-// attempt is used up. Rejections and snoozes do not count as failures.
+// attempt is used up. Rejections and snoozes do not count as failures, nor does an
+// error in whose chain one has a method Answered() bool that returns true: what the
+// handler depends on has answered, and is not down.
 type BreakerConfig struct {
 	// Failures is how many consecutive failures open the breaker. Defaults to 0:
 	// no breaker.

@@ -46,7 +46,8 @@ func TestThrift_Bus(t *testing.T) {
 	ctx := t.Context()
 	require.NoError(t, bus.Topics().Create(ctx, "orders", eventbus.TopicConfig{}))
 	bus.Handle("orders", "bill", openThrift(t, server.address, ThriftConfig{}), eventbus.HandleConfig{
-		Retry: eventbus.RetryPolicy{MaxAttempts: 2, Initial: time.Millisecond},
+		Retry:   eventbus.RetryPolicy{MaxAttempts: 2, Initial: time.Millisecond},
+		Breaker: eventbus.BreakerConfig{Failures: 1, Open: time.Hour}, // answers do not open it
 	})
 	ran := make(chan error, 1)
 	go func() { ran <- bus.Run(context.Background()) }()

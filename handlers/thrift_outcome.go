@@ -26,6 +26,10 @@ type ThriftOutcomeError struct {
 	Wrong string
 }
 
+// Answered tells the circuit breaker that the server is not down, whatever it
+// thinks of the event.
+func (e *ThriftOutcomeError) Answered() bool { return true }
+
 // Error returns the server's message behind what is known of it.
 func (e *ThriftOutcomeError) Error() string {
 	text := fmt.Sprintf("handler at %s answered %s", e.Address, e.Outcome)

@@ -47,13 +47,18 @@ type handler struct {
 
 func (c *Consumer) newHandler(h Handler) *handler {
 	r := &handler{Handler: h, state: dispatch.NewHandler(h.ID, limits(h.Base))}
-	r.state.OnBreaker = func(open bool) {
-		if open {
-			c.cfg.Log.Warn("a circuit breaker has opened: the handler is not called for a while, its share of events waits",
-				"topic", h.Topic, "handler", h.ID, "open", r.settings.Load().BreakerOpen)
+	r.state.OnBreaker = func(now dispatch.BreakerState, failed error) {
+		log := c.cfg.Log.With("topic", h.Topic, "handler", h.ID)
+		switch now {
+		case dispatch.Closed:
+			log.Info("a circuit breaker has closed: the handler is called again")
 			return
+		case dispatch.Opened:
+			log = log.With("open", r.settings.Load().BreakerOpen)
+			log.Warn("a circuit breaker has opened: the handler is not called for a while, its share of events waits", "err", failed)
+		case dispatch.Reopened:
+			log.Warn("a circuit breaker stays open: the handler was tried, and failed", "err", failed)
 		}
-		c.cfg.Log.Info("a circuit breaker has closed: the handler is called again", "topic", h.Topic, "handler", h.ID)
 	}
 	r.settings.Store(&h.Base)
 	r.alone, r.aloneState = []*handler{r}, []*dispatch.Handler{r.state}

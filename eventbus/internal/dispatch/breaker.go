@@ -32,11 +32,23 @@ type breaker struct {
 	circuit *gobreaker.TwoStepCircuitBreaker[struct{}]
 	open    time.Duration
 	until   atomic.Pointer[time.Time] // when it will be half-open; nil unless open
-	tell    func(open bool)           // that it has opened or closed; must not block
+	tell    func(BreakerState)        // what has become of it; must not block
 }
 
+// BreakerState is what has become of a handler's circuit breaker.
+type BreakerState int
+
+const (
+	// Closed: runs go on, the trial has succeeded.
+	Closed BreakerState = iota
+	// Opened: runs have failed in a row, and none begins for a while.
+	Opened
+	// Reopened: so has the trial after that while.
+	Reopened
+)
+
 // newBreaker returns nil, which stands for no breaker, when failures is not positive.
-func newBreaker(id string, failures int, open time.Duration, tell func(open bool)) *breaker {
+func newBreaker(id string, failures int, open time.Duration, tell func(BreakerState)) *breaker {
 	if failures <= 0 {
 		return nil
 	}
@@ -53,8 +65,13 @@ func newBreaker(id string, failures int, open time.Duration, tell func(open bool
 }
 
 func (b *breaker) changed(_ string, from, to gobreaker.State) {
-	if to == gobreaker.StateClosed || from == gobreaker.StateClosed {
-		b.tell(to != gobreaker.StateClosed)
+	switch {
+	case to == gobreaker.StateClosed:
+		b.tell(Closed)
+	case to == gobreaker.StateOpen && from == gobreaker.StateClosed:
+		b.tell(Opened)
+	case to == gobreaker.StateOpen:
+		b.tell(Reopened)
 	}
 	if to != gobreaker.StateOpen {
 		b.until.Store(nil)
@@ -103,12 +120,20 @@ func (b *breaker) remaining() time.Duration {
 
 func (b *breaker) probeWait() time.Duration { return min(b.open, probeWait) }
 
-// reportOf is what the breaker is told of an outcome: a rejection or a snooze is
-// about the event, and says nothing of what the handler depends on.
-func reportOf(kind outcome.Kind) error {
-	switch kind {
-	case outcome.Done:
+// hasAnswered tells whether an error says of itself that what the handler depends on
+// has answered, and is not down.
+func hasAnswered(err error) bool {
+	var e interface{ Answered() bool }
+	return errors.As(err, &e) && e.Answered()
+}
+
+// reportOf is what the breaker is told of a run: a rejection or a snooze is about the
+// event, and says nothing of what the handler depends on.
+func reportOf(v verdict) error {
+	if v.kind == outcome.Done || v.answered {
 		return nil
+	}
+	switch v.kind {
 	case outcome.Fail, outcome.Later:
 		return errFailed
 	default:

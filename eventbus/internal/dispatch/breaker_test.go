@@ -3,12 +3,14 @@ package dispatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
 	"github.com/seed4933/eventbus/eventbus/internal/outcome"
 )
 
@@ -77,14 +79,17 @@ func TestWhatTheBreakerCounts(t *testing.T) {
 		run  Run
 		open bool
 	}{
-		"error":     {returns(errDown), true},
-		"later":     {returns(outcome.RetryAfter(time.Second, errDown)), true},
-		"timeout":   {heeds, true},
-		"panic":     {func(context.Context) error { panic("boom") }, true},
-		"abandoned": {func(context.Context) error { pass(time.Minute); return nil }, true},
-		"success":   {returns(nil), false},
-		"reject":    {returns(outcome.Reject(errDown)), false},
-		"snooze":    {returns(outcome.Snooze(time.Second)), false},
+		"error":           {returns(errDown), true},
+		"later":           {returns(outcome.RetryAfter(time.Second, errDown)), true},
+		"timeout":         {heeds, true},
+		"panic":           {func(context.Context) error { panic("boom") }, true},
+		"abandoned":       {func(context.Context) error { pass(time.Minute); return nil }, true},
+		"success":         {returns(nil), false},
+		"reject":          {returns(outcome.Reject(errDown)), false},
+		"snooze":          {returns(outcome.Snooze(time.Second)), false},
+		"answered":        {returns(fmt.Errorf("no: %w", answer(true))), false},
+		"answered, later": {returns(outcome.RetryAfter(time.Second, answer(true))), false},
+		"no answer":       {returns(fmt.Errorf("no: %w", answer(false))), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -95,6 +100,54 @@ func TestWhatTheBreakerCounts(t *testing.T) {
 				}
 				reason, _ := h.Blocked()
 				require.Equal(t, test.open, reason == BreakerOpen)
+				pass(2 * time.Minute)
+			})
+		})
+	}
+}
+
+// answer is the error of something that has answered, or has not.
+type answer bool
+
+func (a answer) Error() string  { return "an answer" }
+func (a answer) Answered() bool { return bool(a) }
+
+// Whoever asks hears of each change, and of each trial that fails, with the error.
+func TestBreakerTellsWhy(t *testing.T) {
+	t.Parallel()
+	for name, run := range map[string]Run{
+		"error":     returns(errDown),
+		"abandoned": func(context.Context) error { pass(time.Minute); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, 1, func(t *testing.T, b *testBundle) {
+				h := NewHandler("h", guarded(2))
+				var told []BreakerState
+				h.OnBreaker = func(now BreakerState, failed error) {
+					told = append(told, now)
+					if now == Closed {
+						require.NoError(t, failed)
+						return
+					}
+					require.Error(t, failed)
+					if name == "error" {
+						require.ErrorIs(t, failed, errDown)
+					} else {
+						require.ErrorIs(t, failed, errs.Timeout)
+					}
+				}
+				b.run(h, run)
+				b.run(h, run)
+				for range 2 {
+					_, wait := h.Blocked()
+					pass(wait)
+					b.run(h, run)
+				}
+				_, wait := h.Blocked()
+				pass(wait)
+				require.Equal(t, Succeeded, b.run(h, returns(nil)).Status)
+				require.Equal(t, []BreakerState{Opened, Reopened, Reopened, Closed}, told)
 				pass(2 * time.Minute)
 			})
 		})

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -37,16 +38,23 @@ type Handler struct {
 	abandoned int
 	breaker   *breaker // nil without one
 
-	// OnBreaker is called when the breaker opens, and when it closes after that;
-	// not for a probe that fails. It must not block. Nil means nobody asks; set it
-	// before the first run.
-	OnBreaker func(open bool)
+	failed atomic.Pointer[error] // the last one that the breaker was told of
+
+	// OnBreaker is called when the breaker opens, again for each trial that fails,
+	// and when it closes; with the error that opened it. It must not block. Nil means
+	// nobody asks; set it before the first run.
+	OnBreaker func(now BreakerState, failed error)
 }
 
-func (h *Handler) tellBreaker(open bool) {
-	if h.OnBreaker != nil {
-		h.OnBreaker(open)
+func (h *Handler) tellBreaker(now BreakerState) {
+	if h.OnBreaker == nil {
+		return
 	}
+	var failed error
+	if last := h.failed.Load(); last != nil && now != Closed {
+		failed = *last
+	}
+	h.OnBreaker(now, failed)
 }
 
 // NewHandler returns a handler. The id names it in errors.

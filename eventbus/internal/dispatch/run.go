@@ -36,10 +36,11 @@ type run struct {
 
 // verdict is what a handler said at its end.
 type verdict struct {
-	err    error
-	kind   outcome.Kind
-	delay  time.Duration
-	broken bool // it panicked or ended its goroutine
+	err      error
+	kind     outcome.Kind
+	delay    time.Duration
+	broken   bool // it panicked or ended its goroutine
+	answered bool // see hasAnswered
 }
 
 // begin is called before anybody else knows of the run.
@@ -88,6 +89,7 @@ func (r *run) do() (carryOn bool) {
 		// Asked here, where a panic is the handler's: a nil pointer returned as an
 		// error often panics in its own methods.
 		v.kind, v.delay = outcome.Of(v.err)
+		v.answered = hasAnswered(v.err)
 		v.err = &said{err: v.err, text: v.err.Error()}
 	}
 	ended = true
@@ -106,9 +108,12 @@ func (r *run) end(v verdict) bool {
 		return false
 	}
 	result := r.read(v)
-	said := reportOf(v.kind)
+	said := reportOf(v)
 	if result.Status == Unfinished {
 		said = errNeutral
+	}
+	if said == errFailed {
+		h.failed.Store(&result.Err)
 	}
 	r.permit.report(said) // before leave lets in the next, which asks the breaker
 	h.leave()
@@ -151,6 +156,8 @@ func (r *run) giveUp() {
 		}
 		return
 	}
+	err := fmt.Errorf("run handler %q: %w after %v: %w", r.handler.id, errs.Timeout, r.permit.timeout, errs.Abandoned)
+	r.handler.failed.Store(&err) // before the breaker hears of it
 	if !r.takeOver(abandoned, errFailed) {
 		return
 	}
@@ -158,9 +165,8 @@ func (r *run) giveUp() {
 		Handler: r.handler,
 		Status:  Failed,
 		Kind:    outcome.Fail,
-		Err: fmt.Errorf("run handler %q: %w after %v: %w",
-			r.handler.id, errs.Timeout, r.permit.timeout, errs.Abandoned),
-		Took: time.Since(r.start),
+		Err:     err,
+		Took:    time.Since(r.start),
 	})
 	r.of.carry(&carrier{})
 }
