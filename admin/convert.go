@@ -18,6 +18,17 @@ func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}
+	return unixMilli(t)
+}
+
+// unixMilli is a time in milliseconds; of one that they cannot tell, the nearest.
+func unixMilli(t time.Time) int64 {
+	switch {
+	case t.After(time.UnixMilli(math.MaxInt64)):
+		return math.MaxInt64
+	case t.Before(time.UnixMilli(math.MinInt64)):
+		return math.MinInt64
+	}
 	return t.UnixMilli()
 }
 
@@ -39,11 +50,23 @@ func span(d time.Duration) int64 {
 	return d.Milliseconds()
 }
 
+// maxMillis is how many milliseconds a duration can have.
+const maxMillis = math.MaxInt64 / int64(time.Millisecond)
+
+// roundUp is a duration in whole milliseconds, rounded up as the bus does it.
+func roundUp(d time.Duration) int64 {
+	ms := d.Milliseconds()
+	if d > time.Duration(ms)*time.Millisecond && ms < maxMillis {
+		ms++
+	}
+	return ms
+}
+
 func spanOf(field string, ms int64) (time.Duration, error) {
 	if ms == noLimit {
 		return noLimit, nil
 	}
-	if ms > math.MaxInt64/int64(time.Millisecond) || ms < math.MinInt64/int64(time.Millisecond) {
+	if ms > maxMillis || ms < -maxMillis {
 		return 0, &eventbus.ArgumentError{Field: field, Value: fmt.Sprint(ms), Reason: "it is more milliseconds than a duration can have"}
 	}
 	return time.Duration(ms) * time.Millisecond, nil

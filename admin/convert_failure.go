@@ -71,7 +71,7 @@ func toSelection(topic, group string, f eventbus.FailureFilter) *thriftbus.Failu
 		out.Handler = &f.Handler
 	}
 	if !f.Before.IsZero() {
-		out.BeforeMs = new(f.Before.UnixMilli())
+		out.BeforeMs = new(unixMilli(f.Before))
 	}
 	if f.All {
 		out.All = &f.All

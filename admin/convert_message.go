@@ -2,6 +2,7 @@ package admin
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus"
@@ -21,11 +22,14 @@ func toMessage(m eventbus.Message) (*thriftbus.Message, error) {
 		out.ID = &m.ID
 	}
 	if m.Delay != 0 {
-		// Rounded up, as the bus does it: nothing comes early.
-		out.DelayMs = new(int64((m.Delay + time.Millisecond - 1) / time.Millisecond))
+		out.DelayMs = new(roundUp(m.Delay))
 	}
 	if !m.DueAt.IsZero() {
-		out.DueAtMs = new(m.DueAt.Add(time.Millisecond - 1).UnixMilli())
+		due := unixMilli(m.DueAt)
+		if m.DueAt.After(time.UnixMilli(due)) && due < math.MaxInt64 {
+			due++ // rounded up, as the bus does it: nothing comes early
+		}
+		out.DueAtMs = &due
 	}
 	return out, nil
 }

@@ -161,13 +161,33 @@ func TestEdgesOfDurations(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, age, *u.DeadAge)
 
-	m, err := toMessage(eventbus.Message{Value: eventbus.Raw{}, Delay: time.Millisecond + 1})
-	require.NoError(t, err)
-	require.EqualValues(t, 2, m.GetDelayMs())
+	const most = math.MaxInt64 / int64(time.Millisecond)
+	for delay, ms := range map[time.Duration]int64{
+		1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, math.MaxInt64: most, math.MaxInt64 - time.Millisecond: most,
+	} {
+		m, err := toMessage(eventbus.Message{Value: eventbus.Raw{}, Delay: delay})
+		require.NoError(t, err)
+		require.Equal(t, ms, m.GetDelayMs(), delay)
+	}
+	for _, delay := range []time.Duration{-1, -time.Millisecond, math.MinInt64} {
+		m, err := toMessage(eventbus.Message{Value: eventbus.Raw{Payload: []byte{}}, Delay: delay})
+		require.NoError(t, err)
+		got, err := fromMessage(m)
+		require.NoError(t, err)
+		require.Zero(t, got.Delay, delay)
+	}
 	due := time.Date(2030, 1, 1, 0, 0, 0, 1, time.UTC)
-	m, err = toMessage(eventbus.Message{Value: eventbus.Raw{}, DueAt: due})
-	require.NoError(t, err)
-	require.EqualValues(t, due.UnixMilli()+1, m.GetDueAtMs())
+	for due, ms := range map[time.Time]int64{
+		due: due.UnixMilli() + 1,
+		// Times that no milliseconds can tell stay far off.
+		time.Unix(math.MaxInt64-62135596801, 999_999_999): math.MaxInt64,
+		time.Unix(math.MaxInt64/1000+1, 0):                math.MaxInt64,
+		time.Unix(math.MinInt64/1000-1, 0):                math.MinInt64,
+	} {
+		m, err := toMessage(eventbus.Message{Value: eventbus.Raw{}, DueAt: due})
+		require.NoError(t, err)
+		require.Equal(t, ms, m.GetDueAtMs())
+	}
 }
 
 // A number that is too large for the wire does not become a small one.
