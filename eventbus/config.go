@@ -102,6 +102,16 @@ func fallback[T comparable](field *T, value T) {
 	}
 }
 
+// roundUp returns a duration in whole milliseconds, as Redis and the Thrift service
+// have it; what is not over 0 stays as it is.
+func roundUp(d time.Duration) time.Duration {
+	whole := d.Truncate(time.Millisecond)
+	if next := whole + time.Millisecond; d > 0 && d > whole && next > d {
+		return next
+	}
+	return d
+}
+
 func within[T int | int64 | time.Duration](bad *[]error, field string, value, least, most T) {
 	if value < least || value > most {
 		*bad = append(*bad, errs.Invalid(field, value, "from %v to %v is right", least, most))

@@ -58,7 +58,7 @@ type HandlerSettings struct {
 }
 
 // HandlerUpdate changes some settings of a handler: nil leaves one as it is. See
-// HandleConfig for what they mean.
+// HandleConfig for what they mean. Durations are in whole milliseconds, rounded up.
 type HandlerUpdate struct {
 	Enabled         *bool
 	Timeout         *time.Duration
@@ -226,11 +226,19 @@ func (h *Handlers) Reset(ctx context.Context, topic, id string) error {
 
 func (u HandlerUpdate) override() settings.Override {
 	return settings.Override{
-		Enabled: u.Enabled, Timeout: (*settings.Milli)(u.Timeout), MaxAttempts: u.MaxAttempts,
-		RetryInitial: (*settings.Milli)(u.RetryInitial), RetryMax: (*settings.Milli)(u.RetryMax),
+		Enabled: u.Enabled, Timeout: milli(u.Timeout), MaxAttempts: u.MaxAttempts,
+		RetryInitial: milli(u.RetryInitial), RetryMax: milli(u.RetryMax),
 		Concurrency: u.Concurrency, MaxAbandoned: u.MaxAbandoned,
-		BreakerFailures: u.BreakerFailures, BreakerOpen: (*settings.Milli)(u.BreakerOpen),
+		BreakerFailures: u.BreakerFailures, BreakerOpen: milli(u.BreakerOpen),
 	}
+}
+
+func milli(d *time.Duration) *settings.Milli {
+	if d == nil {
+		return nil
+	}
+	m := settings.Milli(roundUp(*d))
+	return &m
 }
 
 func updateOf(o settings.Override) HandlerUpdate {
@@ -248,11 +256,12 @@ func (u HandlerUpdate) check() error {
 	if err != nil {
 		return err
 	}
-	bad := u.override().Apply(base).Check("")
-	if u.override() == (settings.Override{}) {
+	o := u.override()
+	bad := o.Apply(base).Check("")
+	if o == (settings.Override{}) {
 		bad = append(bad, errs.Invalid("update", nil, "it changes nothing"))
 	}
-	if u.RetryInitial != nil && u.RetryMax != nil && *u.RetryInitial > *u.RetryMax {
+	if u.RetryInitial != nil && u.RetryMax != nil && *o.RetryInitial > *o.RetryMax {
 		bad = append(bad, errs.Invalid("RetryInitial", *u.RetryInitial, "it is over RetryMax, %v, which caps it", *u.RetryMax))
 	}
 	if u.IfRevision < 0 {

@@ -57,7 +57,7 @@ type TopicConfig struct {
 	Concurrency int
 	// DeadLimit and DeadAge limit each group's dead set by number and by age; the
 	// oldest are dropped, and counted. They default to one million and 90 days;
-	// -1 means no limit.
+	// -1 means no limit. DeadAge is in whole milliseconds, rounded up.
 	DeadLimit int64
 	DeadAge   time.Duration
 	// Groups are the groups that get the topic's events from the start. Defaults
@@ -338,6 +338,7 @@ func (c TopicConfig) withDefaults() (TopicConfig, error) {
 	within(&bad, "MaxWaiting", c.MaxWaiting, 0, 1<<40)
 	within(&bad, "Concurrency", c.Concurrency, 0, MaxConcurrency)
 	limit(&bad, "DeadLimit", &c.DeadLimit, DefaultDeadLimit, 1<<40)
+	c.DeadAge = roundUp(c.DeadAge)
 	limit(&bad, "DeadAge", &c.DeadAge, DefaultDeadAge, 100*365*24*time.Hour)
 	seen, keys := map[string]bool{}, map[string]bool{}
 	for i, g := range c.Groups {

@@ -21,6 +21,7 @@ func settings() []test {
 		{"AreMerged", settingsAreMerged},
 		{"HaveARevision", settingsHaveARevision},
 		{"AreChecked", settingsAreChecked},
+		{"AreWholeMilliseconds", settingsAreWholeMilliseconds},
 		{"TakeEffectWithinASecond", settingsTakeEffectWithinASecond},
 		{"TakeEffectWithoutANotice", settingsTakeEffectWithoutANotice},
 	}
@@ -241,6 +242,17 @@ func settingsAreChecked(e *env) {
 // One change after the other, each in force within a second. The limit of the
 // test is longer, for slow machines; what comes with the next sweep or later
 // would exceed it in ten changes.
+func settingsAreWholeMilliseconds(e *env) {
+	e.create(eventbus.TopicConfig{})
+	short, odd, whole := time.Nanosecond, time.Second+time.Microsecond, time.Second+time.Millisecond
+	e.update("h", eventbus.HandlerUpdate{Timeout: &odd, RetryInitial: &short, BreakerOpen: &odd})
+	// Of one length once they are rounded up.
+	e.update("h", eventbus.HandlerUpdate{RetryInitial: &whole, RetryMax: &odd})
+	got, err := e.bus.Handlers().Get(e.Context(), e.topic, "h")
+	require.NoError(e, err)
+	require.Equal(e, eventbus.HandlerUpdate{Timeout: &whole, RetryInitial: &whole, RetryMax: &whole, BreakerOpen: &whole}, got.Changed)
+}
+
 func settingsTakeEffectWithinASecond(e *env) {
 	e.create(eventbus.TopicConfig{})
 	p := e.run("h", nil)

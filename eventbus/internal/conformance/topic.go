@@ -3,6 +3,8 @@ package conformance
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,6 +19,7 @@ func topics() []test {
 		{"IsReadAsItWasMade", topicIsReadAsItWasMade},
 		{"IsMadeOnce", topicIsMadeOnce},
 		{"SettingsAreChecked", topicSettingsAreChecked},
+		{"AgesAreWholeMilliseconds", agesAreWholeMilliseconds},
 		{"UpdatesHaveARevision", topicUpdatesHaveARevision},
 		{"UnknownIsAnErrorEverywhere", unknownTopicIsAnErrorEverywhere},
 		{"DisableHoldsAtOnce", disableHoldsAtOnce},
@@ -103,6 +106,27 @@ func topicSettingsAreChecked(e *env) {
 	require.ErrorIs(e, err, eventbus.ErrInvalidArgument)
 	require.ErrorContains(e, err, "Delivery")
 	require.ErrorContains(e, err, "MaxWaiting", "all that is wrong is told")
+}
+
+// An age too short to be stored must not become the 0 that stands for no limit.
+func agesAreWholeMilliseconds(e *env) {
+	for age, want := range map[time.Duration]time.Duration{
+		1: time.Millisecond, 500 * time.Microsecond: time.Millisecond, time.Second + 1: time.Second + time.Millisecond, -1: -1,
+	} {
+		topic := fmt.Sprintf("%s.%d", e.topic, age)
+		require.NoError(e, e.bus.Topics().Create(e.Context(), topic, eventbus.TopicConfig{DeadAge: age}))
+		got, err := e.bus.Topics().Get(e.Context(), topic)
+		require.NoError(e, err)
+		require.Equal(e, want, got.DeadAge, "created with %v", age)
+		_, err = e.bus.Topics().Update(e.Context(), topic, eventbus.TopicUpdate{DeadAge: &age})
+		require.NoError(e, err)
+		got, err = e.bus.Topics().Get(e.Context(), topic)
+		require.NoError(e, err)
+		require.Equal(e, want, got.DeadAge, "changed to %v", age)
+	}
+	for _, age := range []time.Duration{-2, -time.Microsecond, -time.Millisecond, math.MinInt64, math.MaxInt64} {
+		require.ErrorIs(e, e.bus.Topics().Create(e.Context(), e.topic, eventbus.TopicConfig{DeadAge: age}), eventbus.ErrInvalidArgument, age)
+	}
 }
 
 func topicUpdatesHaveARevision(e *env) {
