@@ -42,18 +42,22 @@ func timeOf(ms int64) time.Time {
 // noLimit stands in some settings for a limit that does not hold.
 const noLimit = -1
 
-// span is a duration on the wire.
+// span is a duration on the wire. What is below 0 and not noLimit stays so: the bus
+// refuses it.
 func span(d time.Duration) int64 {
-	if d == noLimit {
+	switch {
+	case d == noLimit:
 		return noLimit
+	case d < 0:
+		return min(d.Milliseconds(), noLimit-1)
 	}
-	return d.Milliseconds()
+	return roundUp(d)
 }
 
 // maxMillis is how many milliseconds a duration can have.
 const maxMillis = math.MaxInt64 / int64(time.Millisecond)
 
-// roundUp is a duration in whole milliseconds, rounded up as the bus does it.
+// roundUp is a duration of 0 and more in whole milliseconds, as the bus rounds it.
 func roundUp(d time.Duration) int64 {
 	ms := d.Milliseconds()
 	if d > time.Duration(ms)*time.Millisecond && ms < maxMillis {

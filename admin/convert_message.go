@@ -22,12 +22,12 @@ func toMessage(m eventbus.Message) (*thriftbus.Message, error) {
 		out.ID = &m.ID
 	}
 	if m.Delay != 0 {
-		out.DelayMs = new(roundUp(m.Delay))
+		out.DelayMs = new(span(m.Delay)) // rounded up, as the bus does it: nothing comes early
 	}
 	if !m.DueAt.IsZero() {
 		due := unixMilli(m.DueAt)
 		if m.DueAt.After(time.UnixMilli(due)) && due < math.MaxInt64 {
-			due++ // rounded up, as the bus does it: nothing comes early
+			due++ // likewise
 		}
 		out.DueAtMs = &due
 	}

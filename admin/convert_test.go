@@ -156,12 +156,19 @@ func TestEveryFieldArrives(t *testing.T) {
 // What is no limit stays so, and nothing is due earlier than was said.
 func TestEdgesOfDurations(t *testing.T) {
 	t.Parallel()
-	age := time.Duration(-1)
-	u, err := fromTopicUpdate(toTopicUpdate(eventbus.TopicUpdate{DeadAge: &age}))
-	require.NoError(t, err)
-	require.Equal(t, age, *u.DeadAge)
-
 	const most = math.MaxInt64 / int64(time.Millisecond)
+	for age, want := range map[time.Duration]time.Duration{
+		-1: -1, 0: 0, 1: time.Millisecond, 500 * time.Microsecond: time.Millisecond, time.Millisecond: time.Millisecond,
+		math.MaxInt64: time.Duration(most) * time.Millisecond,
+		// What is refused arrives as something that is refused.
+		-2: -2 * time.Millisecond, -time.Millisecond: -2 * time.Millisecond, -time.Hour: -time.Hour,
+		math.MinInt64: time.Duration(-most) * time.Millisecond,
+	} {
+		u, err := fromTopicUpdate(toTopicUpdate(eventbus.TopicUpdate{DeadAge: &age}))
+		require.NoError(t, err)
+		require.Equal(t, want, *u.DeadAge, age)
+	}
+
 	for delay, ms := range map[time.Duration]int64{
 		1: 1, time.Millisecond: 1, time.Millisecond + 1: 2, math.MaxInt64: most, math.MaxInt64 - time.Millisecond: most,
 	} {
