@@ -79,8 +79,10 @@ func (conn *clientConn) greet(ctx context.Context) error {
 	timer := time.AfterFunc(firstAnswer, func() { _ = conn.socket.Close() })
 	err := conn.admin.Ping(ctx)
 	late := !timer.Stop()
-	_, exception := fromException(err)
+	meant, exception := fromException(err)
 	switch {
+	case errors.Is(meant, ErrUnauthenticated):
+		return err // a large call would be refused unread, and not in these terms
 	case err == nil || exception:
 		conn.answered = true // what is wrong the call itself will tell
 		return nil

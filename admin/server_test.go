@@ -258,6 +258,16 @@ func TestTokenIsDemanded(t *testing.T) {
 	got, err := s.GetTopic(t.Context(), topic)
 	require.NoError(t, err)
 	require.True(t, got.Disabled)
+	// The server does not read a large call of who may not call.
+	large := []eventbus.Message{{Value: eventbus.Raw{Payload: make([]byte, 100<<10)}}}
+	for _, token := range []string{"", "wrong"} {
+		c := client(t, admin.ClientConfig{Address: address, Token: token})
+		for range 2 {
+			_, err := c.SendBatch(t.Context(), topic, large)
+			require.ErrorIs(t, err, admin.ErrUnauthenticated)
+			require.NotErrorIs(t, err, admin.ErrUnreachable)
+		}
+	}
 	require.NotContains(t, log.String(), "s3cret")
 
 	// A stock client of HTTP.
