@@ -21,11 +21,12 @@ type FailureFilter struct {
 	IDs []string
 	// Handler picks those of one handler.
 	Handler string
-	// Before picks those that failed last before this time, by Redis's clock.
+	// Before picks those that failed last before this time, by Redis's clock, which is
+	// after 1970.
 	Before time.Time
 	// All picks all.
 	All bool
-	// State picks dead or retrying failures. Defaults to Dead.
+	// State picks dead or retrying failures. Defaults to Dead, without IDs.
 	State FailureState
 	// Progress is called after each step of a Replay or Discard, with the number
 	// that was moved so far.
@@ -35,18 +36,19 @@ type FailureFilter struct {
 // Validate returns what is wrong with the filter, as Replay and Discard do before
 // they touch anything: ErrInvalidArgument, nil when it can be used.
 func (filter FailureFilter) Validate() error {
-	fallback(&filter.State, Dead)
-	return filter.check()
-}
-
-func (filter FailureFilter) check() error {
-	bad := []error{checkState(filter.State)}
+	var bad []error
+	if filter.State != "" {
+		bad = append(bad, checkState(filter.State))
+	}
 	byOther := filter.Handler != "" || !filter.Before.IsZero() || filter.All
 	switch {
-	case len(filter.IDs) > 0 && byOther:
+	case len(filter.IDs) > 0 && (byOther || filter.State != ""):
 		bad = append(bad, errs.Invalid("filter", nil, "ids go with nothing else"))
 	case len(filter.IDs) == 0 && !byOther:
 		bad = append(bad, errs.Invalid("filter", nil, "it picks nothing; give ids, a handler, a time, or All"))
+	}
+	if !filter.Before.IsZero() && filter.Before.Before(time.UnixMilli(1)) {
+		bad = append(bad, errs.Invalid("Before", filter.Before, "a time after 1970 is right"))
 	}
 	if filter.Handler != "" {
 		bad = append(bad, name.Check("handler id", filter.Handler))
@@ -109,10 +111,10 @@ func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureF
 		}
 		return f.doing(verb+" failures of", topic)(err)
 	}
-	fallback(&filter.State, Dead)
-	if err := filter.check(); err != nil {
+	if err := filter.Validate(); err != nil {
 		return 0, doing(err)
 	}
+	fallback(&filter.State, Dead)
 	k, t, err := f.keys(ctx, topic)
 	if err != nil {
 		return 0, doing(err)

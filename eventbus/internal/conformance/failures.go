@@ -181,6 +181,9 @@ func failureQuestionsAreChecked(e *env) {
 		"ids with something": {IDs: []string{"a"}, All: true},
 		"state":              {All: true, State: "lost"},
 		"handler":            {Handler: "no name"},
+		"ids with a state":   {IDs: []string{"a"}, State: eventbus.Dead},
+		"before 1970":        {Before: time.Unix(0, -1)},
+		"1970":               {Before: time.Unix(0, 0)},
 	} {
 		_, err := e.bus.Failures().Replay(e.Context(), e.topic, filter)
 		require.ErrorIs(e, err, eventbus.ErrInvalidArgument, name)
