@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -58,7 +59,8 @@ type HandlerSettings struct {
 }
 
 // HandlerUpdate changes some settings of a handler: nil leaves one as it is. See
-// HandleConfig for what they mean. Durations are in whole milliseconds, rounded up.
+// HandleConfig for what they mean. Durations are in whole milliseconds, rounded up;
+// numbers above 2 147 483 647 count as that.
 type HandlerUpdate struct {
 	Enabled         *bool
 	Timeout         *time.Duration
@@ -226,11 +228,20 @@ func (h *Handlers) Reset(ctx context.Context, topic, id string) error {
 
 func (u HandlerUpdate) override() settings.Override {
 	return settings.Override{
-		Enabled: u.Enabled, Timeout: milli(u.Timeout), MaxAttempts: u.MaxAttempts,
+		Enabled: u.Enabled, Timeout: milli(u.Timeout), MaxAttempts: count(u.MaxAttempts),
 		RetryInitial: milli(u.RetryInitial), RetryMax: milli(u.RetryMax),
-		Concurrency: u.Concurrency, MaxAbandoned: u.MaxAbandoned,
-		BreakerFailures: u.BreakerFailures, BreakerOpen: milli(u.BreakerOpen),
+		Concurrency: count(u.Concurrency), MaxAbandoned: count(u.MaxAbandoned),
+		BreakerFailures: count(u.BreakerFailures), BreakerOpen: milli(u.BreakerOpen),
 	}
+}
+
+// count is a number as Thrift can say it.
+func count(n *int) *int {
+	if n == nil {
+		return nil
+	}
+	m := min(*n, math.MaxInt32)
+	return &m
 }
 
 func milli(d *time.Duration) *settings.Milli {
