@@ -9,7 +9,8 @@ import (
 
 // API is what operators do with a bus. Service does it on Redis itself, Client
 // through the Thrift port of a server; both return the same answers and the
-// same errors, those of package eventbus.
+// same errors, those of package eventbus. What a Client reads of times and ages is
+// in whole milliseconds, and its ArgumentError names a field as the IDL does.
 //
 // A group of "" is the group of the service's bus. Lists come in pages.
 type API interface {
@@ -56,6 +57,7 @@ type API interface {
 	ListDelayed(ctx context.Context, topic, group string, q eventbus.DelayedQuery) (eventbus.DelayedPage, error)
 	// CancelDelayed returns the groups in which the event was still waiting.
 	CancelDelayed(ctx context.Context, topic, id string) (groups []string, err error)
+	// ListUnreadable returns at most so many members: 10 for 0, at most 100.
 	ListUnreadable(ctx context.Context, topic, group string, most int) (eventbus.UnreadableEvents, error)
 
 	// Stats returns the figures of a topic's groups, by name.
@@ -63,7 +65,8 @@ type API interface {
 	// ListConsumers returns the processes that run handlers, by id.
 	ListConsumers(ctx context.Context, page Page) (ConsumerPage, error)
 
-	// SendBatch sends up to eventbus.MaxBatch events, all or none of them.
+	// SendBatch sends up to eventbus.MaxBatch events, all or none of them; through
+	// Thrift up to 16 384 000 bytes in all.
 	SendBatch(ctx context.Context, topic string, messages []eventbus.Message) (ids []string, err error)
 }
 

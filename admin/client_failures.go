@@ -10,6 +10,9 @@ import (
 
 // ListFailures implements API.
 func (c *Client) ListFailures(ctx context.Context, topic, group string, q eventbus.FailureQuery) (eventbus.FailurePage, error) {
+	if err := failureStates.known("state", q.State); err != nil {
+		return eventbus.FailurePage{}, fmt.Errorf("list failures of topic %q, group %q: %w", topic, group, err)
+	}
 	p, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.FailurePage, error) {
 		return conn.admin.ListFailures(ctx, toFailureQuery(topic, group, q))
 	})
@@ -43,6 +46,9 @@ func (c *Client) CountFailures(ctx context.Context, topic, group string) (eventb
 
 // ReplayFailures implements API.
 func (c *Client) ReplayFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error) {
+	if err := checkFilter(JobReplay, topic, group, filter); err != nil {
+		return Job{}, err
+	}
 	return c.job(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Job, error) {
 		return conn.admin.ReplayFailures(ctx, toSelection(topic, group, filter))
 	})
@@ -50,6 +56,9 @@ func (c *Client) ReplayFailures(ctx context.Context, topic, group string, filter
 
 // DiscardFailures implements API.
 func (c *Client) DiscardFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error) {
+	if err := checkFilter(JobDiscard, topic, group, filter); err != nil {
+		return Job{}, err
+	}
 	return c.job(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Job, error) {
 		return conn.admin.DiscardFailures(ctx, toSelection(topic, group, filter))
 	})
@@ -124,17 +133,27 @@ func (c *Client) ListConsumers(ctx context.Context, page Page) (ConsumerPage, er
 	return ConsumerPage{Consumers: each(p.Consumers, fromConsumer), Next: p.NextCursor}, nil
 }
 
-// SendBatch implements API, for messages whose value is an eventbus.Raw: what is
-// marshalled how is the caller's to decide.
+// SendBatch implements API. Values are marshalled here: ErrMarshal comes before what
+// else is wrong.
 func (c *Client) SendBatch(ctx context.Context, topic string, messages []eventbus.Message) ([]string, error) {
+	if n := len(messages); n > eventbus.MaxBatch {
+		return nil, fmt.Errorf("send to topic %q: %w", topic, &eventbus.ArgumentError{
+			Field: "messages", Value: fmt.Sprint(n), Reason: fmt.Sprintf("a batch has at most %d events; send several", eventbus.MaxBatch),
+		})
+	}
 	batch := make([]*thriftbus.Message, len(messages))
 	for i, m := range messages {
 		var err error
-		if batch[i], err = toMessage(m); err != nil {
-			return nil, fmt.Errorf("send to topic %q: event %d of %d: %w", topic, i+1, len(messages), err)
+		batch[i], err = toMessage(m)
+		if err != nil && len(messages) > 1 {
+			err = fmt.Errorf("event %d of %d: %w", i+1, len(messages), err)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("send to topic %q: %w", topic, err)
 		}
 	}
-	return asked(ctx, c, func(ctx context.Context, conn *clientConn) ([]string, error) {
+	ids, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) ([]string, error) {
 		return conn.bus.SendBatch(ctx, topic, batch)
 	})
+	return some(ids), err
 }

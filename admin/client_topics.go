@@ -2,6 +2,8 @@ package admin
 
 import (
 	"context"
+	"errors"
+	"fmt"
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
@@ -41,6 +43,9 @@ func (c *Client) topic(ctx context.Context, do func(ctx context.Context, conn *c
 
 // CreateTopic implements API.
 func (c *Client) CreateTopic(ctx context.Context, topic string, cfg eventbus.TopicConfig) error {
+	if err := errors.Join(deliveries.known("Delivery", cfg.Delivery), wires.known("Wire", cfg.Wire)); err != nil {
+		return fmt.Errorf("create topic %q: %w", topic, err)
+	}
 	_, err := c.topic(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
 		return conn.admin.CreateTopic(ctx, topic, toSettings(cfg))
 	})
@@ -49,6 +54,9 @@ func (c *Client) CreateTopic(ctx context.Context, topic string, cfg eventbus.Top
 
 // UpdateTopic implements API.
 func (c *Client) UpdateTopic(ctx context.Context, topic string, u eventbus.TopicUpdate) (int64, error) {
+	if err := deliveries.known("Delivery", deref(u.Delivery)); err != nil {
+		return 0, fmt.Errorf("change topic %q: %w", topic, err)
+	}
 	t, err := c.topic(ctx, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
 		return conn.admin.UpdateTopic(ctx, topic, toTopicUpdate(u))
 	})

@@ -2,7 +2,9 @@ package admin
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus"
@@ -163,6 +165,16 @@ func (n names[E, T]) to(name T) E {
 		}
 	}
 	return 0
+}
+
+// known returns nil for a name that can be sent, and for none, and else what the bus
+// says of it.
+func (n names[E, T]) known(field string, name T) error {
+	if name == "" || n.to(name) != 0 {
+		return nil
+	}
+	right := slices.Sorted(maps.Values(n))
+	return &eventbus.ArgumentError{Field: field, Value: fmt.Sprintf("%.80q", name), Reason: fmt.Sprintf("%q or %q is right", right[0], right[1])}
 }
 
 // from returns the name of a value, and an error for one that the IDL lacks.

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus"
@@ -86,13 +85,7 @@ func fromSelection(s *thriftbus.FailureSelection) (eventbus.FailureFilter, error
 	state, err := failureStates.fromOptional("state", s.State)
 	f := eventbus.FailureFilter{IDs: s.Ids, Handler: deref(s.Handler), All: deref(s.All), State: deref(state)}
 	if s.BeforeMs != nil {
-		f.Before = time.UnixMilli(*s.BeforeMs).UTC()
-		if *s.BeforeMs <= 0 && err == nil {
-			err = &eventbus.ArgumentError{Field: "before_ms", Value: fmt.Sprint(*s.BeforeMs), Reason: "a time after 1970 is right"}
-		}
-	}
-	if len(s.Ids) > 0 && s.State != nil && err == nil {
-		err = &eventbus.ArgumentError{Field: "state", Reason: "ids go with nothing else: they pick failures in either state"}
+		f.Before = time.UnixMilli(max(*s.BeforeMs, 0)).UTC() // never the zero time, which is none
 	}
 	return f, err
 }

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -9,10 +11,31 @@ import (
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
 )
 
+// toRaw marshals a value as the bus does it.
+func toRaw(value any) (eventbus.Raw, error) {
+	switch v := value.(type) {
+	case eventbus.Raw:
+		return v, nil
+	case *eventbus.Raw:
+		return eventbus.Raw{}, &eventbus.ArgumentError{Field: "value", Reason: "it is a *Raw; pass a Raw"}
+	}
+	payload, err := json.Marshal(value)
+	if v, ok := value.(json.RawMessage); ok {
+		payload = v // as it is, where json.Marshal leaves out spaces
+		if err == nil && !json.Valid(v) {
+			err = errors.New("it is no JSON")
+		}
+	}
+	if err != nil {
+		return eventbus.Raw{}, fmt.Errorf("%w: %w: write a %T as JSON: %w", eventbus.ErrMarshal, eventbus.ErrInvalidArgument, value, err)
+	}
+	return eventbus.Raw{Payload: payload}, nil
+}
+
 func toMessage(m eventbus.Message) (*thriftbus.Message, error) {
-	raw, ok := m.Value.(eventbus.Raw)
-	if !ok {
-		return nil, &eventbus.ArgumentError{Field: "Value", Value: fmt.Sprintf("%T", m.Value), Reason: "through the admin service only a Raw can be sent"}
+	raw, err := toRaw(m.Value)
+	if err != nil {
+		return nil, err
 	}
 	out := &thriftbus.Message{Payload: raw.Payload, Headers: m.Headers}
 	if raw.ContentType != "" {
@@ -41,13 +64,10 @@ func fromMessage(m *thriftbus.Message) (eventbus.Message, error) {
 	delay, err := spanOf("delay_ms", deref(m.DelayMs))
 	out := eventbus.Message{
 		Value: eventbus.Raw{Payload: m.Payload, ContentType: deref(m.ContentType)},
-		ID:    deref(m.ID), Headers: m.Headers, Delay: max(delay, 0),
+		ID:    deref(m.ID), Headers: m.Headers, Delay: delay,
 	}
 	if m.DueAtMs != nil {
-		out.DueAt = time.UnixMilli(*m.DueAtMs).UTC()
-	}
-	if m.DelayMs != nil && m.DueAtMs != nil && err == nil {
-		err = &eventbus.ArgumentError{Field: "due_at_ms", Value: fmt.Sprint(*m.DueAtMs), Reason: "delay_ms is set too; set one of them"}
+		out.DueAt = time.UnixMilli(max(*m.DueAtMs, 0)).UTC() // never the zero time, which is none
 	}
 	return out, err
 }

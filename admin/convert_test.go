@@ -181,7 +181,7 @@ func TestEdgesOfDurations(t *testing.T) {
 		require.NoError(t, err)
 		got, err := fromMessage(m)
 		require.NoError(t, err)
-		require.Zero(t, got.Delay, delay)
+		require.Negative(t, got.Delay, delay) // which is at once, too
 	}
 	due := time.Date(2030, 1, 1, 0, 0, 0, 1, time.UTC)
 	for due, ms := range map[time.Time]int64{
@@ -225,13 +225,16 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"breaker_open_ms":  problem(fromHandlerUpdate(&thriftbus.HandlerUpdate{BreakerOpenMs: &huge})),
 		"state":            problem(fromSelection(&thriftbus.FailureSelection{State: new(thriftbus.FailureState(-1))})),
 		"delay_ms":         problem(fromMessages(two)),
-		"due_at_ms":        problem(fromMessage(&thriftbus.Message{Payload: []byte{}, DelayMs: new(int64(1)), DueAtMs: new(int64(1))})),
-		"before_ms":        problem(fromSelection(&thriftbus.FailureSelection{BeforeMs: new(-huge)})),
-		"Value":            problem(toMessage(eventbus.Message{Value: 1})),
+		"value":            problem(toMessage(eventbus.Message{Value: &eventbus.Raw{}})),
 	} {
 		var argument *eventbus.ArgumentError
 		require.ErrorAs(t, err, &argument, field)
 		require.Equal(t, field, argument.Field)
+	}
+	for _, ms := range []int64{-huge, time.Time{}.UnixMilli(), 0} {
+		f, err := fromSelection(&thriftbus.FailureSelection{BeforeMs: &ms, Handler: new("h")})
+		require.NoError(t, err)
+		require.ErrorIs(t, f.Validate(), eventbus.ErrInvalidArgument, ms)
 	}
 	_, err := fromFailureQuery(&thriftbus.FailureQuery{State: new(thriftbus.FailureState(9))})
 	require.ErrorContains(t, err, "1 to 2 are right")

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -86,7 +87,7 @@ func fromSettings(s *thriftbus.TopicSettings) (eventbus.TopicConfig, error) {
 
 func toTopicUpdate(u eventbus.TopicUpdate) *thriftbus.TopicUpdate {
 	out := &thriftbus.TopicUpdate{
-		Delivery: optional(u.Delivery, deliveries.to), MaxWaiting: u.MaxWaiting,
+		Delivery: optional(u.Delivery, func(d eventbus.Delivery) thriftbus.Delivery { return deliveries.to(cmp.Or(d, eventbus.AtLeastOnce)) }), MaxWaiting: u.MaxWaiting,
 		Concurrency: optional(u.Concurrency, narrow),
 		DeadLimit:   u.DeadLimit, DeadAgeMs: optional(u.DeadAge, span),
 		RedissonOrderList: u.RedissonOrderList, RedissonOldClients: u.RedissonOldClients,

@@ -214,20 +214,8 @@ func (f eventAdmin) CancelDelayed(ctx context.Context, topic, id string) ([]stri
 	}, "topic", topic, "event", id)
 }
 
-// Pages of what cannot be read are short: each element may have a megabyte.
-const (
-	defaultUnreadable = 10
-	maxUnreadable     = 100
-)
-
 func (f eventAdmin) ListUnreadable(ctx context.Context, topic, group string, limit int32) (*thriftbus.UnreadableEvents, error) {
 	return quietly(ctx, f.face, "listUnreadable", func(ctx context.Context) (*thriftbus.UnreadableEvents, error) {
-		if limit == 0 {
-			limit = defaultUnreadable
-		}
-		if limit < 0 || limit > maxUnreadable {
-			return nil, &eventbus.ArgumentError{Field: "limit", Reason: "1 to 100 are right"}
-		}
 		u, err := f.api.ListUnreadable(ctx, topic, group, int(limit))
 		return &thriftbus.UnreadableEvents{Total: u.Total, Members: u.Members, ListKey: u.List}, err
 	})

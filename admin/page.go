@@ -21,6 +21,9 @@ const (
 	// maxShown is how many bytes an event may have that is shown, so that it goes into
 	// a frame with its error and its headers.
 	maxShown = 16_000_000
+	// Pages of what cannot be read are short: each element may have a megabyte.
+	defaultUnreadable = 10
+	maxUnreadable     = 100
 )
 
 func (p Page) check() error {
@@ -72,5 +75,5 @@ func cut[T any](all []T, p Page, key func(T) string, size func(T) int) (page []T
 			return all[:i], cursor(key(all[i-1]))
 		}
 	}
-	return all, ""
+	return some(all), ""
 }

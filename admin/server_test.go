@@ -220,6 +220,43 @@ func TestErrorsOfTheClientAreThoseOfTheService(t *testing.T) {
 			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: eventbus.Raw{Payload: make([]byte, 2<<20)}}})
 			return err
 		},
+		"an odd delivery": func(api admin.API) error {
+			return api.CreateTopic(ctx, "new", eventbus.TopicConfig{Delivery: "odd", Wire: "odd"})
+		},
+		"an odd change": func(api admin.API) error {
+			_, err := api.UpdateTopic(ctx, topic, eventbus.TopicUpdate{Delivery: new(eventbus.Delivery("odd"))})
+			return err
+		},
+		"an odd state": func(api admin.API) error {
+			_, err := api.ListFailures(ctx, topic, "default", eventbus.FailureQuery{State: "odd"})
+			return err
+		},
+		"ids with a state": func(api admin.API) error {
+			_, err := api.ReplayFailures(ctx, topic, "default", eventbus.FailureFilter{IDs: []string{"a"}, State: eventbus.Dead})
+			return err
+		},
+		"before 1970": func(api admin.API) error {
+			_, err := api.DiscardFailures(ctx, topic, "default", eventbus.FailureFilter{Before: time.Unix(0, -1).UTC()})
+			return err
+		},
+		"too many unreadable": func(api admin.API) error { _, err := api.ListUnreadable(ctx, topic, "", 101); return err },
+		"fewer than none":     func(api admin.API) error { _, err := api.ListUnreadable(ctx, topic, "", -1); return err },
+		"too many events": func(api admin.API) error {
+			_, err := api.SendBatch(ctx, topic, make([]eventbus.Message, 20_000))
+			return err
+		},
+		"no JSON": func(api admin.API) error {
+			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: make(chan int)}})
+			return err
+		},
+		"two times": func(api admin.API) error {
+			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: eventbus.Raw{}, Delay: 1, DueAt: time.Unix(1, 0).UTC()}})
+			return err
+		},
+		"too late": func(api admin.API) error {
+			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: eventbus.Raw{}, DueAt: time.Date(200_000_000, 1, 1, 0, 0, 0, 0, time.UTC)}})
+			return err
+		},
 		"bad header": func(api admin.API) error {
 			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: eventbus.Raw{}, Headers: map[string]string{"UPPER": "x"}}})
 			return err
@@ -232,7 +269,7 @@ func TestErrorsOfTheClientAreThoseOfTheService(t *testing.T) {
 		require.Equal(t, want.Error(), got.Error(), what)
 		for _, is := range []error{
 			eventbus.ErrTopicNotFound, eventbus.ErrInvalidArgument, eventbus.ErrGroupNotFound, eventbus.ErrTopicExists, eventbus.ErrGroupExists,
-			eventbus.ErrFailureNotFound, eventbus.ErrHandlerNotFound, admin.ErrJobNotFound, eventbus.ErrNotDelayed, eventbus.ErrPayloadTooLarge,
+			eventbus.ErrMarshal, eventbus.ErrFailureNotFound, eventbus.ErrHandlerNotFound, admin.ErrJobNotFound, eventbus.ErrNotDelayed, eventbus.ErrPayloadTooLarge,
 		} {
 			require.Equal(t, errors.Is(want, is), errors.Is(got, is), "%s: %v", what, is)
 		}

@@ -116,12 +116,8 @@ func (s *Service) DiscardFailures(ctx context.Context, topic, group string, filt
 }
 
 func (s *Service) begin(ctx context.Context, f *eventbus.Failures, job Job, filter eventbus.FailureFilter, move mover) (Job, error) {
-	err := filter.Validate()
-	if err == nil && len(filter.IDs) > maxJobIDs {
-		err = &eventbus.ArgumentError{Field: "ids", Value: fmt.Sprint(len(filter.IDs)), Reason: fmt.Sprintf("a job picks %d at most; begin several", maxJobIDs)}
-	}
-	if err != nil {
-		return Job{}, fmt.Errorf("%s failures of topic %q, group %q: %w", job.Kind, job.Topic, job.Group, err)
+	if err := checkFilter(job.Kind, job.Topic, job.Group, filter); err != nil {
+		return Job{}, err
 	}
 	count, err := f.Count(ctx, job.Topic)
 	if err != nil {
@@ -138,6 +134,18 @@ func (s *Service) begin(ctx context.Context, f *eventbus.Failures, job Job, filt
 	return s.jobs.begin(ctx, job, filter, move)
 }
 
+// checkFilter returns what is wrong with the filter of a job.
+func checkFilter(kind JobKind, topic, group string, filter eventbus.FailureFilter) error {
+	err := filter.Validate()
+	if err == nil && len(filter.IDs) > maxJobIDs {
+		err = &eventbus.ArgumentError{Field: "ids", Value: fmt.Sprint(len(filter.IDs)), Reason: fmt.Sprintf("a job picks %d at most; begin several", maxJobIDs)}
+	}
+	if err != nil {
+		return fmt.Errorf("%s failures of topic %q, group %q: %w", kind, topic, group, err)
+	}
+	return nil
+}
+
 // GetJob implements API.
 func (s *Service) GetJob(ctx context.Context, id string) (Job, error) { return s.jobs.get(ctx, id) }
 
@@ -148,7 +156,9 @@ func (s *Service) CancelJob(ctx context.Context, id string) (Job, error) {
 
 // ListDelayed implements API.
 func (s *Service) ListDelayed(ctx context.Context, topic, group string, q eventbus.DelayedQuery) (eventbus.DelayedPage, error) {
-	return s.bus.Delayed().InGroup(s.of(group)).List(ctx, topic, q)
+	p, err := s.bus.Delayed().InGroup(s.of(group)).List(ctx, topic, q)
+	p.Events = some(p.Events)
+	return p, err
 }
 
 // CancelDelayed implements API.
@@ -158,7 +168,13 @@ func (s *Service) CancelDelayed(ctx context.Context, topic, id string) ([]string
 
 // ListUnreadable implements API.
 func (s *Service) ListUnreadable(ctx context.Context, topic, group string, most int) (eventbus.UnreadableEvents, error) {
+	most = cmp.Or(most, defaultUnreadable)
+	if most < 0 || most > maxUnreadable {
+		return eventbus.UnreadableEvents{}, fmt.Errorf("list unreadable delayed events of topic %q, group %q: %w", topic, s.of(group),
+			&eventbus.ArgumentError{Field: "limit", Value: fmt.Sprint(most), Reason: fmt.Sprintf("1 to %d are right", maxUnreadable)})
+	}
 	u, err := s.bus.Delayed().InGroup(s.of(group)).Unreadable(ctx, topic, most)
+	u.Members = some(u.Members)
 	bytes := 0
 	for i, m := range u.Members {
 		if bytes += len(m); bytes > maxPageBytes && i > 0 {
@@ -171,7 +187,8 @@ func (s *Service) ListUnreadable(ctx context.Context, topic, group string, most 
 
 // Stats implements API.
 func (s *Service) Stats(ctx context.Context, topic string) ([]eventbus.Stats, error) {
-	return s.bus.Stats(ctx, topic)
+	all, err := s.bus.Stats(ctx, topic)
+	return some(all), err
 }
 
 // ListConsumers implements API.

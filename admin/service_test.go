@@ -32,6 +32,12 @@ func service(t *testing.T) (*admin.Service, *redis.Client) {
 // returns is called.
 func run(t *testing.T, rdb *redis.Client, cfg eventbus.Config, f eventbus.HandleFunc) (stop func()) {
 	t.Helper()
+	return runOn(t, rdb, topic, cfg, f)
+}
+
+// runOn is run for another topic.
+func runOn(t *testing.T, rdb *redis.Client, topic string, cfg eventbus.Config, f eventbus.HandleFunc) (stop func()) {
+	t.Helper()
 	ready := make(chan struct{})
 	cfg.OnReady = func() { close(ready) }
 	b, err := eventbus.New(rdb, cfg)
@@ -49,10 +55,14 @@ func run(t *testing.T, rdb *redis.Client, cfg eventbus.Config, f eventbus.Handle
 	return stop
 }
 
+func reject(context.Context, *eventbus.Event) error {
+	return eventbus.Reject(errors.New("on purpose"))
+}
+
 // bury makes n dead failures.
 func bury(t *testing.T, s admin.API, rdb *redis.Client, n int) {
 	t.Helper()
-	stop := run(t, rdb, eventbus.Config{}, func(context.Context, *eventbus.Event) error { return eventbus.Reject(errors.New("on purpose")) })
+	stop := run(t, rdb, eventbus.Config{}, reject)
 	defer stop()
 	for sent := 0; sent < n; sent += 1000 {
 		batch := make([]eventbus.Message, min(1000, n-sent))
