@@ -5,6 +5,7 @@ package java_test
 import (
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -183,6 +184,41 @@ func TestHostedHandlerRestarts(t *testing.T) {
 			}
 			require.Zero(t, s.stats("invoices").Failed)
 			s.process.stop(0)
+		})
+	}
+}
+
+// A process that is asked to stop answers what it is at first. What comes meanwhile
+// it takes no more: that is handled by the next one.
+func TestHostedHandlerStopsSoftly(t *testing.T) {
+	t.Parallel()
+	for _, wire := range wires {
+		t.Run(wire.name, func(t *testing.T) {
+			t.Parallel()
+			address := freeAddress(t)
+			java := host(t, address, wire.options, wire.jars)
+			handler := fmt.Sprintf("id: bill, type: thrift, address: %q, retry: {initial: 50ms}", address)
+			if wire.settings != "" {
+				handler += ", " + wire.settings
+			}
+			s := serve(t, fmt.Sprintf("topics: [{name: invoices, handlers: [{%s}]}]", handler))
+			s.send("invoices", "slow", `{"invoice":1,"bank":["slow"]}`)
+			java.until(`^slow attempt 1$`)
+			require.NoError(t, java.cmd.Process.Signal(syscall.SIGTERM))
+			java.until(`^stopping$`)
+			s.send("invoices", "late", `{"invoice":2}`)
+			require.Contains(t, s.awaitFailure("invoices", "late", eventbus.Retrying).Error, "answered RETRY: the process is stopping")
+			require.Equal(t, 143, java.wait())
+			require.Equal(t, 1, java.count(`^slow attempt 1: DONE$`))
+			s.awaitDone("invoices", 1)
+			require.Zero(t, java.count(`^late `))
+
+			next := host(t, address, wire.options, wire.jars)
+			s.awaitDone("invoices", 2)
+			require.Equal(t, 1, next.count(`^late attempt \d+: DONE$`))
+			require.Zero(t, next.count(`^slow `), "it was answered")
+			s.process.stop(0)
+			next.stop(143)
 		})
 	}
 }

@@ -31,6 +31,9 @@ final class HandlerAdapter implements EventHandler.Iface {
             return new HandleResult(Outcome.RETRY_AFTER).setRetry_after_ms(e.pause().toMillis()).setMessage(reason(e));
         } catch (IllegalArgumentException e) {
             return new HandleResult(Outcome.REJECT).setMessage(reason(e));
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt(); // whose thread this is must see it, too
+            return new HandleResult(Outcome.RETRY).setMessage("interrupted");
         } catch (Exception e) {
             return new HandleResult(Outcome.RETRY).setMessage(reason(e));
         }

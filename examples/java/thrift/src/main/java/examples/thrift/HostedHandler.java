@@ -2,7 +2,6 @@ package examples.thrift;
 
 import io.github.seed4933.eventbus.v1.EventHandler;
 import java.net.InetSocketAddress;
-import java.util.concurrent.TimeUnit;
 import org.apache.thrift.protocol.TBinaryProtocol;
 import org.apache.thrift.protocol.TCompactProtocol;
 import org.apache.thrift.protocol.TProtocolFactory;
@@ -18,6 +17,7 @@ public final class HostedHandler {
     /** At least as many as the handler's concurrency in the bus's settings. */
     private static final int THREADS = 16;
 
+    /** Less than whoever ends this process waits before it does so by force. */
     private static final int STOP_SECONDS = 5;
 
     private HostedHandler() {}
@@ -28,8 +28,9 @@ public final class HostedHandler {
             if (arguments.tls() || arguments.token() != null) {
                 throw new WrongUse("--tls and --token are for clients");
             }
-            TServer server = server(arguments, new HandlerAdapter(new Billing()));
-            Runtime.getRuntime().addShutdownHook(new Thread(server::stop));
+            StoppableHandler handler = new StoppableHandler(new HandlerAdapter(new Billing()), THREADS);
+            TServer server = server(arguments, handler);
+            Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(handler)));
             System.out.println("serving on " + arguments);
             server.serve();
         } catch (WrongUse e) {
@@ -39,6 +40,16 @@ public final class HostedHandler {
         } catch (TTransportException e) {
             System.err.println("HostedHandler: " + e.getMessage());
             System.exit(1);
+        }
+    }
+
+    /** Runs at SIGTERM. The process ends with its return, and the server with that. */
+    private static void stop(StoppableHandler handler) {
+        System.out.println("stopping");
+        try {
+            handler.stop(STOP_SECONDS);
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
         }
     }
 
@@ -52,15 +63,12 @@ public final class HostedHandler {
                     .processor(processor)
                     .protocolFactory(protocol)
                     .minWorkerThreads(THREADS)
-                    .maxWorkerThreads(THREADS)
-                    .stopTimeoutVal(STOP_SECONDS));
+                    .maxWorkerThreads(THREADS));
         }
         // In the bus's settings: framed: false. Each connection has a thread to itself.
         return new TThreadPoolServer(new TThreadPoolServer.Args(new TServerSocket(address))
                 .processor(processor)
                 .protocolFactory(protocol)
-                .maxWorkerThreads(THREADS)
-                .stopTimeoutVal(STOP_SECONDS)
-                .stopTimeoutUnit(TimeUnit.SECONDS));
+                .maxWorkerThreads(THREADS));
     }
 }
