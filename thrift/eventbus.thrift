@@ -47,6 +47,7 @@ exception NotFound {
 
 /** Something of that name stands already, and is as it was. */
 exception AlreadyExists {
+  /** What stands there already, for people. */
   1: string message
   /** "topic_exists" or "group_exists". */
   2: string code
@@ -54,6 +55,7 @@ exception AlreadyExists {
 
 /** An argument is wrong; nothing was done. */
 exception InvalidArgument {
+  /** Everything that is wrong, one a line where it is several, for people. */
   1: string message
   /** "invalid_argument" or "payload_too_large". */
   2: string code
@@ -65,6 +67,7 @@ exception InvalidArgument {
 
 /** The topic is switched off, full, or has no group: nothing was sent. */
 exception Disabled {
+  /** Which topic or group refuses, and why, for people. */
   1: string message
   /** "topic_disabled", "topic_full", "delayed_full" or "no_group". */
   2: string code
@@ -72,6 +75,7 @@ exception Disabled {
 
 /** The settings were changed by somebody else, or something else is in the way. Nothing was done. */
 exception Conflict {
+  /** What is in the way, for people. */
   1: string message
   /**
    * "conflict"; "topic_deleting": the topic's deletion has begun; "too_many_jobs":
@@ -85,6 +89,7 @@ exception Conflict {
  * What was asked may be done, unless the message says otherwise: read it again.
  */
 exception Unavailable {
+  /** What does not answer, and whether what was asked may be done, for people. */
   1: string message
   /**
    * "unavailable" and "closed" may pass by themselves; "redis_too_old",
@@ -95,6 +100,7 @@ exception Unavailable {
 
 /** The token, or the header that carries it, is missing or wrong. */
 exception Unauthenticated {
+  /** What is missing or wrong of the two, for people; never the token. */
   1: string message
   /** "unauthenticated". */
   2: string code
@@ -162,12 +168,19 @@ struct TopicSettings {
 
 /** A change to a topic; what is not set stays as it is. */
 struct TopicUpdate {
+  /** Holds for what is handed out from then on. */
   1: optional Delivery delivery
+  /** Of events in a group; 0: no limit. What waits already stays, if more. */
   2: optional i64 max_waiting
+  /** Of events at once in one process; 0: as many as its pool has room for. */
   3: optional i32 concurrency
+  /** Of dead failures in each group; -1: no limit; 0: the default, 1 000 000. */
   4: optional i64 dead_limit
+  /** -1: no limit; 0: the default, 90 days. */
   5: optional i64 dead_age_ms
+  /** True: lists what is delayed from then on. */
   6: optional bool redisson_order_list
+  /** Holds for what is delayed from then on; what is read is read in either form. */
   7: optional bool redisson_old_clients
   /** Demands that the topic is at this revision; else Conflict. Default 0: demands nothing. */
   8: optional i64 if_revision
@@ -175,24 +188,39 @@ struct TopicUpdate {
 
 /** A topic and its settings; see TopicSettings for what each means. */
 struct Topic {
+  /** 1 to 255 bytes of letters, digits and . _ - : / */
   1: string name
+  /** False: sends are refused and nothing is handed out. */
   2: bool enabled
+  /** A change holds in running processes within a second. */
   3: Delivery delivery
+  /** As it was created. */
   4: Wire wire
+  /** Of events in each group; 0: no limit. */
   5: i64 max_waiting
+  /** Of events at once in one process; 0: as many as its pool has room for. */
   6: i32 concurrency
+  /** Of dead failures in each group; -1: no limit. */
   7: i64 dead_limit
+  /** -1: no limit. */
   8: i64 dead_age_ms
+  /** By name. Empty: sends are refused, since nobody would get the event. */
   9: list<Group> groups
+  /** Whether Redisson's list of the order of delayed events is kept up. */
   10: bool redisson_order_list
+  /** Whether delayed events are written so that Redisson before 3.21.1 reads them. */
   11: bool redisson_old_clients
   /** Grows with every change of the topic's settings, those of its handlers included. */
   12: i64 revision
+  /** By Redis's clock. */
   13: i64 created_ms
 }
 
+/** A part of the topics that there are. */
 struct TopicPage {
+  /** By name; those below are not among them. */
   1: list<Topic> topics
+  /** Empty: this is the last page. */
   2: string next_cursor
   /** Topics of this part of the list whose deletion was begun and not completed: deleteTopic goes on with it. */
   3: list<string> deleting
@@ -204,14 +232,17 @@ struct TopicPage {
 
 /** Which handler is meant. */
 struct HandlerRef {
+  /** 1 to 255 bytes of letters, digits and . _ - : / */
   1: string topic
   /** Empty: the server's. */
   2: string group
+  /** The name under which the code, or the settings file, registers the handler; 1 to 255 bytes as a topic's. */
   3: string id
 }
 
 /** The settings of a handler, complete. */
 struct HandlerSettings {
+  /** False: its share of each event waits until it is enabled. */
   1: bool enabled
   /** After what time a handler's run counts as failed. */
   2: i64 timeout_ms
@@ -233,14 +264,23 @@ struct HandlerSettings {
 
 /** A change to a handler's settings; what is not set stays as it is. */
 struct HandlerUpdate {
+  /** False: its share of each event waits until it is enabled. */
   1: optional bool enabled
+  /** 1 to 365 days. */
   2: optional i64 timeout_ms
+  /** 1 or more; 1: no retry. */
   3: optional i32 max_attempts
+  /** 1 to 365 days; where both are set it is not over retry_max_ms. */
   4: optional i64 retry_initial_ms
+  /** 1 to 365 days. */
   5: optional i64 retry_max_ms
+  /** In one process; 0: as many as the pool has room for. */
   6: optional i32 concurrency
+  /** 1 or more. */
   7: optional i32 max_abandoned
+  /** 0: no breaker. */
   8: optional i32 breaker_failures
+  /** 1 to 365 days. */
   9: optional i64 breaker_open_ms
   /** Demands that the topic is at this revision; else Conflict. Default 0: demands nothing. */
   10: optional i64 if_revision
@@ -248,8 +288,11 @@ struct HandlerUpdate {
 
 /** A handler as the running processes know it. */
 struct Handler {
+  /** The topic whose events it handles. */
   1: string topic
+  /** Never empty: the server's is named. */
   2: string group
+  /** Unique within topic and group. */
   3: string id
   /** What holds now, as the process that began last runs it; not set when none runs it. */
   4: optional HandlerSettings settings
@@ -259,8 +302,11 @@ struct Handler {
   6: list<string> consumers
 }
 
+/** A part of the handlers of a topic in a group. */
 struct HandlerPage {
+  /** By id. */
   1: list<Handler> handlers
+  /** Empty: this is the last page. */
   2: string next_cursor
 }
 
@@ -284,15 +330,27 @@ struct Message {
 
 /** An event as a handler gets it. */
 struct Event {
+  /**
+   * The same through delay, retry, dead set and replay: by it a handler tells that it
+   * has seen the event. A bare payload has none until a process takes it, and another
+   * one when that process dies.
+   */
   1: string id
+  /** The one that it was sent to. */
   2: string topic
   /** The CloudEvents type: the topic, unless its sender said otherwise. */
   3: string type
+  /** Who sent it (CloudEvents source): the group of the sender, unless it named another; empty for a bare payload. */
   4: string source
+  /** When it was sent, by its sender's clock; 0 for a bare payload. */
   5: i64 time_ms
+  /** The media type of the payload; never empty. */
   6: string content_type
+  /** As it was sent, and empty when that was. */
   7: binary payload
+  /** Its CloudEvents extension attributes, without the bus's own; empty when there are none. */
   8: map<string, string> headers
+  /** The group whose share of the event this is. */
   9: string group
   /** The handler it is for. */
   10: string handler
@@ -304,6 +362,7 @@ struct Event {
 
 // ------------------------------------------------------------------ failures
 
+/** Whether a failure goes on by itself. */
 enum FailureState {
   /** It will be tried again by itself. */
   RETRYING = 1
@@ -313,12 +372,17 @@ enum FailureState {
 
 /** One event that one handler did not handle. */
 struct Failure {
+  /** The failure's own, for getFailure and FailureSelection; that of the event is event_id. */
   1: string id
+  /** RETRYING also when it was only put off, without an attempt. */
   2: FailureState state
+  /** The one that the event was sent to. */
   3: string topic
+  /** Never empty: the server's is named. */
   4: string group
   /** Empty when the process died while it ran the event: it counts for all handlers then. */
   5: string handler
+  /** Several failures have the same one, when several handlers failed. */
   6: string event_id
   /**
    * Why it is where it is: "failed", "exhausted", "rejected", "killed", "snoozed",
@@ -329,7 +393,9 @@ struct Failure {
   8: string error
   /** How many attempts failed, since the last replay where there was one. */
   9: i32 attempts
+  /** The first of those attempts; 0 for what was only put off. */
   10: i64 first_failed_at_ms
+  /** The last of those attempts. */
   11: i64 failed_at_ms
   /** When it is tried again; 0 for a dead one. */
   12: i64 next_attempt_ms
@@ -341,6 +407,7 @@ struct Failure {
 
 /** Which failures are listed. */
 struct FailureQuery {
+  /** It must be set. */
   1: string topic
   /** Empty: the server's. */
   2: string group
@@ -348,16 +415,21 @@ struct FailureQuery {
   3: optional FailureState state
   /** Only those of this handler; pages may then be empty although more follow. Default: of all. */
   4: optional string handler
+  /** Not set: the first 100. */
   5: optional Page page
 }
 
+/** A part of the failures that were asked for. */
 struct FailurePage {
+  /** Without their events. Dead ones by the time of their death, retrying ones by their next attempt. */
   1: list<Failure> failures
+  /** Empty: this is the last page. */
   2: string next_cursor
 }
 
 /** Which failures are replayed or discarded. One of ids, handler, before_ms, all must be set. */
 struct FailureSelection {
+  /** It must be set. */
   1: string topic
   /** Empty: the server's. */
   2: string group
@@ -373,19 +445,27 @@ struct FailureSelection {
   7: optional FailureState state
 }
 
+/** How many failures a topic has in a group. */
 struct FailureCount {
+  /** Those in state RETRYING, also what was only put off. */
   1: i64 retrying
+  /** Those in state DEAD. */
   2: i64 dead
 }
 
 // ---------------------------------------------------------------------- jobs
 
+/** What a job does with failures. */
 enum JobKind {
+  /** Hands them to their handlers anew, with fresh attempts. */
   REPLAY = 1
+  /** Removes them for good. */
   DISCARD = 2
 }
 
+/** How far a job is. All but RUNNING are ends. */
 enum JobState {
+  /** It goes on; moved grows. */
   RUNNING = 1
   /** It went through all that was selected. */
   DONE = 2
@@ -407,10 +487,15 @@ enum JobState {
  * hours after its end.
  */
 struct Job {
+  /** A UUIDv7, for getJob and cancelJob. */
   1: string id
+  /** By which call it was begun. */
   2: JobKind kind
+  /** Ask again while it is RUNNING; twice a second is as often as it changes. */
   3: JobState state
+  /** The one whose failures it moves. */
   4: string topic
+  /** Never empty: the server's is named. */
   5: string group
   /**
    * How many failures were moved so far. Its server tells of it twice a second: of one
@@ -419,6 +504,7 @@ struct Job {
   6: i64 moved
   /** How many failures of the state there were when it began: an estimate of the whole. */
   7: i64 total
+  /** By Redis's clock. */
   8: i64 started_ms
   /** When its server last told of it; its end, once it has ended. */
   9: i64 updated_ms
@@ -430,6 +516,7 @@ struct Job {
 
 /** An event that is not due yet. */
 struct DelayedEvent {
+  /** Empty where none is kept: on raw topics, and for what others offered. Only what has one can be cancelled by it. */
   1: string id
   /** By Redis's clock. */
   2: i64 due_at_ms
@@ -437,13 +524,17 @@ struct DelayedEvent {
   3: i32 size
 }
 
+/** A part of the delayed events of a topic in a group. */
 struct DelayedPage {
+  /** The one that is due first first. Overdue ones stand here until a process moves them. */
   1: list<DelayedEvent> events
+  /** Empty: this is the last page. */
   2: string next_cursor
 }
 
 /** Entries of others in the set of delayed events that could not be read, and were set aside. */
 struct UnreadableEvents {
+  /** How many there are; members has some of them. */
   1: i64 total
   /** The newest of them. */
   2: list<binary> members
@@ -458,13 +549,21 @@ struct UnreadableEvents {
  * differences of two readings' counters over the difference of their read_at_ms.
  */
 struct Stats {
+  /** The one that was asked for. */
   1: string topic
+  /** One of the topic's. */
   2: string group
+  /** The topic's switch: the same for all its groups. */
   3: bool enabled
+  /** Events in the queue that no process has taken. */
   4: i64 waiting
+  /** Events that processes have taken and not completed; with AT_MOST_ONCE none are counted. */
   5: i64 in_flight
+  /** Events that are not due yet, and those that are due and were not moved to the queue yet. */
   6: i64 delayed
+  /** Failures that will be tried again. */
   7: i64 retrying
+  /** Failures that wait to be replayed or discarded. */
   8: i64 dead
   /** The age of the oldest event that waits; 0 when none does, or it has no time. */
   9: i64 oldest_age_ms
@@ -482,7 +581,9 @@ struct Stats {
   15: i64 put_off
   /** Counter: failures that became dead. */
   16: i64 died
+  /** Counter: failures that were replayed. */
   17: i64 replayed
+  /** Counter: failures that were discarded. */
   18: i64 discarded
   /** Counter: dead failures that were dropped at the topic's limits. */
   19: i64 dropped
@@ -494,28 +595,41 @@ struct Stats {
 
 // ----------------------------------------------------------------- consumers
 
+/** A handler in one process. */
 struct RunningHandler {
+  /** The topic whose events it handles. */
   1: string topic
+  /** The handler's; its group is the process's. */
   2: string id
+  /** What holds in this process. Another one may have other defaults in its code. */
   3: HandlerSettings settings
 }
 
 /** A process that runs handlers. */
 struct Consumer {
+  /** New with each start, and when the process was taken for dead and goes on. */
   1: string id
+  /** The one whose events it handles. */
   2: string group
+  /** The name of its machine, as that gives it. */
   3: string host
+  /** Its process id on that machine, or in its container. */
   4: i32 pid
+  /** By the clock of its machine. */
   5: i64 started_ms
   /** Until when it is known to live, unless it says so again. */
   6: i64 expires_ms
   /** It has not said so in time: it is taken for dead, and its events are run by others. */
   7: bool expired
+  /** By topic; of one topic in the order in which they run. */
   8: list<RunningHandler> handlers
 }
 
+/** A part of the processes of the namespace. */
 struct ConsumerPage {
+  /** By id, of all groups. */
   1: list<Consumer> consumers
+  /** Empty: this is the last page. */
   2: string next_cursor
 }
 
@@ -530,9 +644,11 @@ service EventAdmin {
   TopicPage listTopics(1: Page page)
     throws (1: InvalidArgument invalid, 2: Unavailable unavailable, 3: Unauthenticated unauthenticated)
 
+  /** A topic whose deletion was begun and not completed is a Conflict. */
   Topic getTopic(1: string name)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
+  /** Makes a topic and returns it. Settings that are not set at all are the defaults. */
   Topic createTopic(1: string name, 2: TopicSettings settings)
     throws (1: AlreadyExists exists, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict, 6: NotFound missing)
 
@@ -547,6 +663,7 @@ service EventAdmin {
   void deleteTopic(1: string name)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
+  /** Lets sends succeed again and has what waits handed out; of one that is enabled it changes nothing. */
   Topic enableTopic(1: string name)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
@@ -566,6 +683,7 @@ service EventAdmin {
   HandlerPage listHandlers(1: string topic, 2: string group, 3: Page page)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
+  /** NotFound when no process runs it and nothing was set for it. */
   Handler getHandler(1: HandlerRef handler)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
@@ -573,6 +691,7 @@ service EventAdmin {
   i64 updateHandler(1: HandlerRef handler, 2: HandlerUpdate update)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
+  /** Has its share of events run again; what waited meanwhile comes within a minute. */
   void enableHandler(1: HandlerRef handler)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
@@ -592,6 +711,7 @@ service EventAdmin {
   Failure getFailure(1: string topic, 2: string group, 3: string id)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
+  /** For the length of lists, which pages do not tell. */
   FailureCount countFailures(1: string topic, 2: string group)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
@@ -606,6 +726,7 @@ service EventAdmin {
   Job discardFailures(1: FailureSelection selection)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
+  /** NotFound for one that ended more than 24 hours ago. */
   Job getJob(1: string id)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
 
@@ -655,6 +776,7 @@ service EventBus {
 
 // ----------------------------------------------------------- hosted handlers
 
+/** What a handler can say of an event. Another value, or none, counts as RETRY. */
 enum Outcome {
   /** The event is handled. */
   DONE = 1
@@ -668,6 +790,7 @@ enum Outcome {
 
 /** What became of an event. */
 struct HandleResult {
+  /** It must be set. */
   1: Outcome outcome
   /** Why, for whoever looks at the failure; not used with DONE. */
   2: optional string message
@@ -680,5 +803,6 @@ struct HandleResult {
  * of any kind, or none in the handler's time, is a failed attempt.
  */
 service EventHandler {
+  /** Handles an event for the handler that it names. The bus may call again with the same one: tell by its id. */
   HandleResult handle(1: Event event)
 }

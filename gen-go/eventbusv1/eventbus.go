@@ -128,6 +128,7 @@ func (p * Wire) Value() (driver.Value, error) {
   }
 return int64(*p), nil
 }
+//Whether a failure goes on by itself.
 type FailureState int64
 const (
   FailureState_RETRYING FailureState = 1
@@ -181,6 +182,7 @@ func (p * FailureState) Value() (driver.Value, error) {
   }
 return int64(*p), nil
 }
+//What a job does with failures.
 type JobKind int64
 const (
   JobKind_REPLAY JobKind = 1
@@ -234,6 +236,7 @@ func (p * JobKind) Value() (driver.Value, error) {
   }
 return int64(*p), nil
 }
+//How far a job is. All but RUNNING are ends.
 type JobState int64
 const (
   JobState_RUNNING JobState = 1
@@ -296,6 +299,7 @@ func (p * JobState) Value() (driver.Value, error) {
   }
 return int64(*p), nil
 }
+//What a handler can say of an event. Another value, or none, counts as RETRY.
 type Outcome int64
 const (
   Outcome_DONE Outcome = 1
@@ -509,7 +513,7 @@ var _ thrift.TException = (*NotFound)(nil)
 // Something of that name stands already, and is as it was.
 // 
 // Attributes:
-//  - Message
+//  - Message: What stands there already, for people.
 //  - Code: "topic_exists" or "group_exists".
 type AlreadyExists struct {
   Message string `thrift:"message,1" db:"message" json:"message"`
@@ -659,7 +663,7 @@ var _ thrift.TException = (*AlreadyExists)(nil)
 // An argument is wrong; nothing was done.
 // 
 // Attributes:
-//  - Message
+//  - Message: Everything that is wrong, one a line where it is several, for people.
 //  - Code: "invalid_argument" or "payload_too_large".
 //  - Field: The field or argument that is wrong; empty when it is not one alone.
 //  - Reason: Why it is wrong, and what would be right.
@@ -883,7 +887,7 @@ var _ thrift.TException = (*InvalidArgument)(nil)
 // The topic is switched off, full, or has no group: nothing was sent.
 // 
 // Attributes:
-//  - Message
+//  - Message: Which topic or group refuses, and why, for people.
 //  - Code: "topic_disabled", "topic_full", "delayed_full" or "no_group".
 type Disabled struct {
   Message string `thrift:"message,1" db:"message" json:"message"`
@@ -1033,7 +1037,7 @@ var _ thrift.TException = (*Disabled)(nil)
 // The settings were changed by somebody else, or something else is in the way. Nothing was done.
 // 
 // Attributes:
-//  - Message
+//  - Message: What is in the way, for people.
 //  - Code: "conflict"; "topic_deleting": the topic's deletion has begun; "too_many_jobs":
 // wait for one to end, or cancel one.
 type Conflict struct {
@@ -1185,7 +1189,7 @@ var _ thrift.TException = (*Conflict)(nil)
 // What was asked may be done, unless the message says otherwise: read it again.
 // 
 // Attributes:
-//  - Message
+//  - Message: What does not answer, and whether what was asked may be done, for people.
 //  - Code: "unavailable" and "closed" may pass by themselves; "redis_too_old",
 // "layout_mismatch" and "wrong_type" will not.
 type Unavailable struct {
@@ -1336,7 +1340,7 @@ var _ thrift.TException = (*Unavailable)(nil)
 // The token, or the header that carries it, is missing or wrong.
 // 
 // Attributes:
-//  - Message
+//  - Message: What is missing or wrong of the two, for people; never the token.
 //  - Code: "unauthenticated".
 type Unauthenticated struct {
   Message string `thrift:"message,1" db:"message" json:"message"`
@@ -2389,13 +2393,13 @@ func (p *TopicSettings) String() string {
 // A change to a topic; what is not set stays as it is.
 // 
 // Attributes:
-//  - Delivery
-//  - MaxWaiting
-//  - Concurrency
-//  - DeadLimit
-//  - DeadAgeMs
-//  - RedissonOrderList
-//  - RedissonOldClients
+//  - Delivery: Holds for what is handed out from then on.
+//  - MaxWaiting: Of events in a group; 0: no limit. What waits already stays, if more.
+//  - Concurrency: Of events at once in one process; 0: as many as its pool has room for.
+//  - DeadLimit: Of dead failures in each group; -1: no limit; 0: the default, 1 000 000.
+//  - DeadAgeMs: -1: no limit; 0: the default, 90 days.
+//  - RedissonOrderList: True: lists what is delayed from then on.
+//  - RedissonOldClients: Holds for what is delayed from then on; what is read is read in either form.
 //  - IfRevision: Demands that the topic is at this revision; else Conflict. Default 0: demands nothing.
 type TopicUpdate struct {
   Delivery *Delivery `thrift:"delivery,1" db:"delivery" json:"delivery,omitempty"`
@@ -2864,19 +2868,19 @@ func (p *TopicUpdate) String() string {
 // A topic and its settings; see TopicSettings for what each means.
 // 
 // Attributes:
-//  - Name
-//  - Enabled
-//  - Delivery
-//  - Wire
-//  - MaxWaiting
-//  - Concurrency
-//  - DeadLimit
-//  - DeadAgeMs
-//  - Groups
-//  - RedissonOrderList
-//  - RedissonOldClients
+//  - Name: 1 to 255 bytes of letters, digits and . _ - : /
+//  - Enabled: False: sends are refused and nothing is handed out.
+//  - Delivery: A change holds in running processes within a second.
+//  - Wire: As it was created.
+//  - MaxWaiting: Of events in each group; 0: no limit.
+//  - Concurrency: Of events at once in one process; 0: as many as its pool has room for.
+//  - DeadLimit: Of dead failures in each group; -1: no limit.
+//  - DeadAgeMs: -1: no limit.
+//  - Groups: By name. Empty: sends are refused, since nobody would get the event.
+//  - RedissonOrderList: Whether Redisson's list of the order of delayed events is kept up.
+//  - RedissonOldClients: Whether delayed events are written so that Redisson before 3.21.1 reads them.
 //  - Revision: Grows with every change of the topic's settings, those of its handlers included.
-//  - CreatedMs
+//  - CreatedMs: By Redis's clock.
 type Topic struct {
   Name string `thrift:"name,1" db:"name" json:"name"`
   Enabled bool `thrift:"enabled,2" db:"enabled" json:"enabled"`
@@ -3434,9 +3438,11 @@ func (p *Topic) String() string {
   return fmt.Sprintf("Topic(%+v)", *p)
 }
 
+// A part of the topics that there are.
+// 
 // Attributes:
-//  - Topics
-//  - NextCursor
+//  - Topics: By name; those below are not among them.
+//  - NextCursor: Empty: this is the last page.
 //  - Deleting: Topics of this part of the list whose deletion was begun and not completed: deleteTopic goes on with it.
 //  - Unreadable: Topics of this part of the list whose settings are no settings: getTopic tells why.
 type TopicPage struct {
@@ -3723,9 +3729,9 @@ func (p *TopicPage) String() string {
 // Which handler is meant.
 // 
 // Attributes:
-//  - Topic
+//  - Topic: 1 to 255 bytes of letters, digits and . _ - : /
 //  - Group: Empty: the server's.
-//  - ID
+//  - ID: The name under which the code, or the settings file, registers the handler; 1 to 255 bytes as a topic's.
 type HandlerRef struct {
   Topic string `thrift:"topic,1" db:"topic" json:"topic"`
   Group string `thrift:"group,2" db:"group" json:"group"`
@@ -3900,7 +3906,7 @@ func (p *HandlerRef) String() string {
 // The settings of a handler, complete.
 // 
 // Attributes:
-//  - Enabled
+//  - Enabled: False: its share of each event waits until it is enabled.
 //  - TimeoutMs: After what time a handler's run counts as failed.
 //  - MaxAttempts: How many failed attempts make a failure dead; 1: no retry.
 //  - RetryInitialMs: The greatest pause before the second attempt; it doubles with each.
@@ -4299,15 +4305,15 @@ func (p *HandlerSettings) String() string {
 // A change to a handler's settings; what is not set stays as it is.
 // 
 // Attributes:
-//  - Enabled
-//  - TimeoutMs
-//  - MaxAttempts
-//  - RetryInitialMs
-//  - RetryMaxMs
-//  - Concurrency
-//  - MaxAbandoned
-//  - BreakerFailures
-//  - BreakerOpenMs
+//  - Enabled: False: its share of each event waits until it is enabled.
+//  - TimeoutMs: 1 to 365 days.
+//  - MaxAttempts: 1 or more; 1: no retry.
+//  - RetryInitialMs: 1 to 365 days; where both are set it is not over retry_max_ms.
+//  - RetryMaxMs: 1 to 365 days.
+//  - Concurrency: In one process; 0: as many as the pool has room for.
+//  - MaxAbandoned: 1 or more.
+//  - BreakerFailures: 0: no breaker.
+//  - BreakerOpenMs: 1 to 365 days.
 //  - IfRevision: Demands that the topic is at this revision; else Conflict. Default 0: demands nothing.
 type HandlerUpdate struct {
   Enabled *bool `thrift:"enabled,1" db:"enabled" json:"enabled,omitempty"`
@@ -4875,9 +4881,9 @@ func (p *HandlerUpdate) String() string {
 // A handler as the running processes know it.
 // 
 // Attributes:
-//  - Topic
-//  - Group
-//  - ID
+//  - Topic: The topic whose events it handles.
+//  - Group: Never empty: the server's is named.
+//  - ID: Unique within topic and group.
 //  - Settings: What holds now, as the process that began last runs it; not set when none runs it.
 //  - Changed: What was set at run time, which goes before what the code says.
 //  - Consumers: The ids of the processes that run it.
@@ -5201,9 +5207,11 @@ func (p *Handler) String() string {
   return fmt.Sprintf("Handler(%+v)", *p)
 }
 
+// A part of the handlers of a topic in a group.
+// 
 // Attributes:
-//  - Handlers
-//  - NextCursor
+//  - Handlers: By id.
+//  - NextCursor: Empty: this is the last page.
 type HandlerPage struct {
   Handlers []*Handler `thrift:"handlers,1" db:"handlers" json:"handlers"`
   NextCursor string `thrift:"next_cursor,2" db:"next_cursor" json:"next_cursor"`
@@ -5750,15 +5758,17 @@ func (p *Message) String() string {
 // An event as a handler gets it.
 // 
 // Attributes:
-//  - ID
-//  - Topic
+//  - ID: The same through delay, retry, dead set and replay: by it a handler tells that it
+// has seen the event. A bare payload has none until a process takes it, and another
+// one when that process dies.
+//  - Topic: The one that it was sent to.
 //  - Type: The CloudEvents type: the topic, unless its sender said otherwise.
-//  - Source
-//  - TimeMs
-//  - ContentType
-//  - Payload
-//  - Headers
-//  - Group
+//  - Source: Who sent it (CloudEvents source): the group of the sender, unless it named another; empty for a bare payload.
+//  - TimeMs: When it was sent, by its sender's clock; 0 for a bare payload.
+//  - ContentType: The media type of the payload; never empty.
+//  - Payload: As it was sent, and empty when that was.
+//  - Headers: Its CloudEvents extension attributes, without the bus's own; empty when there are none.
+//  - Group: The group whose share of the event this is.
 //  - Handler: The handler it is for.
 //  - Attempt: 1 for the first attempt.
 //  - Deliveries: How often a process died while it held this event, since it last ran to an end.
@@ -6293,18 +6303,18 @@ func (p *Event) String() string {
 // One event that one handler did not handle.
 // 
 // Attributes:
-//  - ID
-//  - State
-//  - Topic
-//  - Group
+//  - ID: The failure's own, for getFailure and FailureSelection; that of the event is event_id.
+//  - State: RETRYING also when it was only put off, without an attempt.
+//  - Topic: The one that the event was sent to.
+//  - Group: Never empty: the server's is named.
 //  - Handler: Empty when the process died while it ran the event: it counts for all handlers then.
-//  - EventID
+//  - EventID: Several failures have the same one, when several handlers failed.
 //  - Reason: Why it is where it is: "failed", "exhausted", "rejected", "killed", "snoozed",
 // "breaker", "abandoned", "disabled" or "no_handler".
 //  - Error: The last error's text, cut at 4 KiB.
 //  - Attempts: How many attempts failed, since the last replay where there was one.
-//  - FirstFailedAtMs
-//  - FailedAtMs
+//  - FirstFailedAtMs: The first of those attempts; 0 for what was only put off.
+//  - FailedAtMs: The last of those attempts.
 //  - NextAttemptMs: When it is tried again; 0 for a dead one.
 //  - Size: The size of the kept event in bytes.
 //  - Event: The event itself; only getFailure sets it.
@@ -6888,11 +6898,11 @@ func (p *Failure) String() string {
 // Which failures are listed.
 // 
 // Attributes:
-//  - Topic
+//  - Topic: It must be set.
 //  - Group: Empty: the server's.
 //  - State: Default DEAD.
 //  - Handler: Only those of this handler; pages may then be empty although more follow. Default: of all.
-//  - Page
+//  - Page: Not set: the first 100.
 type FailureQuery struct {
   Topic string `thrift:"topic,1" db:"topic" json:"topic"`
   Group string `thrift:"group,2" db:"group" json:"group"`
@@ -7174,9 +7184,11 @@ func (p *FailureQuery) String() string {
   return fmt.Sprintf("FailureQuery(%+v)", *p)
 }
 
+// A part of the failures that were asked for.
+// 
 // Attributes:
-//  - Failures
-//  - NextCursor
+//  - Failures: Without their events. Dead ones by the time of their death, retrying ones by their next attempt.
+//  - NextCursor: Empty: this is the last page.
 type FailurePage struct {
   Failures []*Failure `thrift:"failures,1" db:"failures" json:"failures"`
   NextCursor string `thrift:"next_cursor,2" db:"next_cursor" json:"next_cursor"`
@@ -7339,7 +7351,7 @@ func (p *FailurePage) String() string {
 // Which failures are replayed or discarded. One of ids, handler, before_ms, all must be set.
 // 
 // Attributes:
-//  - Topic
+//  - Topic: It must be set.
 //  - Group: Empty: the server's.
 //  - Ids: These, at most 1000, in whichever state; goes with none of the others.
 //  - Handler: Those of this handler.
@@ -7750,9 +7762,11 @@ func (p *FailureSelection) String() string {
   return fmt.Sprintf("FailureSelection(%+v)", *p)
 }
 
+// How many failures a topic has in a group.
+// 
 // Attributes:
-//  - Retrying
-//  - Dead
+//  - Retrying: Those in state RETRYING, also what was only put off.
+//  - Dead: Those in state DEAD.
 type FailureCount struct {
   Retrying int64 `thrift:"retrying,1" db:"retrying" json:"retrying"`
   Dead int64 `thrift:"dead,2" db:"dead" json:"dead"`
@@ -7893,15 +7907,15 @@ func (p *FailureCount) String() string {
 // hours after its end.
 // 
 // Attributes:
-//  - ID
-//  - Kind
-//  - State
-//  - Topic
-//  - Group
+//  - ID: A UUIDv7, for getJob and cancelJob.
+//  - Kind: By which call it was begun.
+//  - State: Ask again while it is RUNNING; twice a second is as often as it changes.
+//  - Topic: The one whose failures it moves.
+//  - Group: Never empty: the server's is named.
 //  - Moved: How many failures were moved so far. Its server tells of it twice a second: of one
 // that was INTERRUPTED it may have been more.
 //  - Total: How many failures of the state there were when it began: an estimate of the whole.
-//  - StartedMs
+//  - StartedMs: By Redis's clock.
 //  - UpdatedMs: When its server last told of it; its end, once it has ended.
 //  - Error: Why it failed; empty otherwise.
 type Job struct {
@@ -8332,7 +8346,7 @@ func (p *Job) String() string {
 // An event that is not due yet.
 // 
 // Attributes:
-//  - ID
+//  - ID: Empty where none is kept: on raw topics, and for what others offered. Only what has one can be cancelled by it.
 //  - DueAtMs: By Redis's clock.
 //  - Size: The size of what is kept, in bytes.
 type DelayedEvent struct {
@@ -8506,9 +8520,11 @@ func (p *DelayedEvent) String() string {
   return fmt.Sprintf("DelayedEvent(%+v)", *p)
 }
 
+// A part of the delayed events of a topic in a group.
+// 
 // Attributes:
-//  - Events
-//  - NextCursor
+//  - Events: The one that is due first first. Overdue ones stand here until a process moves them.
+//  - NextCursor: Empty: this is the last page.
 type DelayedPage struct {
   Events []*DelayedEvent `thrift:"events,1" db:"events" json:"events"`
   NextCursor string `thrift:"next_cursor,2" db:"next_cursor" json:"next_cursor"`
@@ -8671,7 +8687,7 @@ func (p *DelayedPage) String() string {
 // Entries of others in the set of delayed events that could not be read, and were set aside.
 // 
 // Attributes:
-//  - Total
+//  - Total: How many there are; members has some of them.
 //  - Members: The newest of them.
 //  - ListKey: The key of the list in Redis that holds them.
 type UnreadableEvents struct {
@@ -8874,14 +8890,14 @@ func (p *UnreadableEvents) String() string {
 // differences of two readings' counters over the difference of their read_at_ms.
 // 
 // Attributes:
-//  - Topic
-//  - Group
-//  - Enabled
-//  - Waiting
-//  - InFlight
-//  - Delayed
-//  - Retrying
-//  - Dead
+//  - Topic: The one that was asked for.
+//  - Group: One of the topic's.
+//  - Enabled: The topic's switch: the same for all its groups.
+//  - Waiting: Events in the queue that no process has taken.
+//  - InFlight: Events that processes have taken and not completed; with AT_MOST_ONCE none are counted.
+//  - Delayed: Events that are not due yet, and those that are due and were not moved to the queue yet.
+//  - Retrying: Failures that will be tried again.
+//  - Dead: Failures that wait to be replayed or discarded.
 //  - OldestAgeMs: The age of the oldest event that waits; 0 when none does, or it has no time.
 //  - NextDueMs: When the next delayed event is due; 0 when there is none.
 //  - Unreadable: Entries in the set of delayed events that could not be read.
@@ -8890,8 +8906,8 @@ func (p *UnreadableEvents) String() string {
 //  - Failed: Counter: attempts that failed.
 //  - PutOff: Counter: shares of events that were put off without an attempt.
 //  - Died: Counter: failures that became dead.
-//  - Replayed
-//  - Discarded
+//  - Replayed: Counter: failures that were replayed.
+//  - Discarded: Counter: failures that were discarded.
 //  - Dropped: Counter: dead failures that were dropped at the topic's limits.
 //  - ReadAtMs: When Redis was asked, by its clock.
 //  - Cancelled: Counter: delayed events that were cancelled.
@@ -9714,10 +9730,12 @@ func (p *Stats) String() string {
   return fmt.Sprintf("Stats(%+v)", *p)
 }
 
+// A handler in one process.
+// 
 // Attributes:
-//  - Topic
-//  - ID
-//  - Settings
+//  - Topic: The topic whose events it handles.
+//  - ID: The handler's; its group is the process's.
+//  - Settings: What holds in this process. Another one may have other defaults in its code.
 type RunningHandler struct {
   Topic string `thrift:"topic,1" db:"topic" json:"topic"`
   ID string `thrift:"id,2" db:"id" json:"id"`
@@ -9899,14 +9917,14 @@ func (p *RunningHandler) String() string {
 // A process that runs handlers.
 // 
 // Attributes:
-//  - ID
-//  - Group
-//  - Host
-//  - Pid
-//  - StartedMs
+//  - ID: New with each start, and when the process was taken for dead and goes on.
+//  - Group: The one whose events it handles.
+//  - Host: The name of its machine, as that gives it.
+//  - Pid: Its process id on that machine, or in its container.
+//  - StartedMs: By the clock of its machine.
 //  - ExpiresMs: Until when it is known to live, unless it says so again.
 //  - Expired: It has not said so in time: it is taken for dead, and its events are run by others.
-//  - Handlers
+//  - Handlers: By topic; of one topic in the order in which they run.
 type Consumer struct {
   ID string `thrift:"id,1" db:"id" json:"id"`
   Group string `thrift:"group,2" db:"group" json:"group"`
@@ -10282,9 +10300,11 @@ func (p *Consumer) String() string {
   return fmt.Sprintf("Consumer(%+v)", *p)
 }
 
+// A part of the processes of the namespace.
+// 
 // Attributes:
-//  - Consumers
-//  - NextCursor
+//  - Consumers: By id, of all groups.
+//  - NextCursor: Empty: this is the last page.
 type ConsumerPage struct {
   Consumers []*Consumer `thrift:"consumers,1" db:"consumers" json:"consumers"`
   NextCursor string `thrift:"next_cursor,2" db:"next_cursor" json:"next_cursor"`
@@ -10447,7 +10467,7 @@ func (p *ConsumerPage) String() string {
 // What became of an event.
 // 
 // Attributes:
-//  - Outcome
+//  - Outcome: It must be set.
 //  - Message: Why, for whoever looks at the failure; not used with DONE.
 //  - RetryAfterMs: For RETRY_AFTER: the pause before the next attempt, more than 0.
 type HandleResult_ struct {
@@ -10659,9 +10679,13 @@ type EventAdmin interface {  //What operators do.
   // Parameters:
   //  - Page
   ListTopics(ctx context.Context, page *Page) (_r *TopicPage, _err error)
+  // A topic whose deletion was begun and not completed is a Conflict.
+  // 
   // Parameters:
   //  - Name
   GetTopic(ctx context.Context, name string) (_r *Topic, _err error)
+  // Makes a topic and returns it. Settings that are not set at all are the defaults.
+  // 
   // Parameters:
   //  - Name
   //  - Settings
@@ -10678,6 +10702,8 @@ type EventAdmin interface {  //What operators do.
   // Parameters:
   //  - Name
   DeleteTopic(ctx context.Context, name string) (_err error)
+  // Lets sends succeed again and has what waits handed out; of one that is enabled it changes nothing.
+  // 
   // Parameters:
   //  - Name
   EnableTopic(ctx context.Context, name string) (_r *Topic, _err error)
@@ -10705,6 +10731,8 @@ type EventAdmin interface {  //What operators do.
   //  - Group
   //  - Page
   ListHandlers(ctx context.Context, topic string, group string, page *Page) (_r *HandlerPage, _err error)
+  // NotFound when no process runs it and nothing was set for it.
+  // 
   // Parameters:
   //  - Handler
   GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error)
@@ -10714,6 +10742,8 @@ type EventAdmin interface {  //What operators do.
   //  - Handler
   //  - Update
   UpdateHandler(ctx context.Context, handler *HandlerRef, update *HandlerUpdate) (_r int64, _err error)
+  // Has its share of events run again; what waited meanwhile comes within a minute.
+  // 
   // Parameters:
   //  - Handler
   EnableHandler(ctx context.Context, handler *HandlerRef) (_err error)
@@ -10739,6 +10769,8 @@ type EventAdmin interface {  //What operators do.
   //  - Group
   //  - ID
   GetFailure(ctx context.Context, topic string, group string, id string) (_r *Failure, _err error)
+  // For the length of lists, which pages do not tell.
+  // 
   // Parameters:
   //  - Topic
   //  - Group
@@ -10754,6 +10786,8 @@ type EventAdmin interface {  //What operators do.
   // Parameters:
   //  - Selection
   DiscardFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error)
+  // NotFound for one that ended more than 24 hours ago.
+  // 
   // Parameters:
   //  - ID
   GetJob(ctx context.Context, id string) (_r *Job, _err error)
@@ -10879,6 +10913,8 @@ func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *Topi
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listTopics failed: unknown result")
 }
 
+// A topic whose deletion was begun and not completed is a Conflict.
+// 
 // Parameters:
 //  - Name
 func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic, _err error) {
@@ -10910,6 +10946,8 @@ func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getTopic failed: unknown result")
 }
 
+// Makes a topic and returns it. Settings that are not set at all are the defaults.
+// 
 // Parameters:
 //  - Name
 //  - Settings
@@ -11011,6 +11049,8 @@ func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err e
   return nil
 }
 
+// Lets sends succeed again and has what waits handed out; of one that is enabled it changes nothing.
+// 
 // Parameters:
 //  - Name
 func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
@@ -11184,6 +11224,8 @@ func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listHandlers failed: unknown result")
 }
 
+// NotFound when no process runs it and nothing was set for it.
+// 
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error) {
@@ -11247,6 +11289,8 @@ func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRe
   return _result80.GetSuccess(), nil
 }
 
+// Has its share of events run again; what waited meanwhile comes within a minute.
+// 
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
@@ -11405,6 +11449,8 @@ func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group s
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getFailure failed: unknown result")
 }
 
+// For the length of lists, which pages do not tell.
+// 
 // Parameters:
 //  - Topic
 //  - Group
@@ -11505,6 +11551,8 @@ func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *Failu
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "discardFailures failed: unknown result")
 }
 
+// NotFound for one that ended more than 24 hours ago.
+// 
 // Parameters:
 //  - ID
 func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err error) {
@@ -28533,6 +28581,8 @@ func (p *EventBusSendBatchResult) String() string {
 type EventHandler interface {  //Served by a process that hosts a handler; the bus is its client. An exception
   //of any kind, or none in the handler's time, is a failed attempt.
 
+  // Handles an event for the handler that it names. The bus may call again with the same one: tell by its id.
+  // 
   // Parameters:
   //  - Event
   Handle(ctx context.Context, event *Event) (_r *HandleResult_, _err error)
@@ -28575,6 +28625,8 @@ func (p *EventHandlerClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
   p.meta = meta
 }
 
+// Handles an event for the handler that it names. The bus may call again with the same one: tell by its id.
+// 
 // Parameters:
 //  - Event
 func (p *EventHandlerClient) Handle(ctx context.Context, event *Event) (_r *HandleResult_, _err error) {
