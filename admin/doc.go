@@ -3,10 +3,5 @@
 //
 // API lists what there is to do, Service does it on Redis, Client through the
 // Thrift port of a server. A service that runs a bus offers the port in a few
-// lines:
-//
-//	service, err := admin.New(rdb, eventbus.Config{})
-//	...
-//	defer service.Close()
-//	err = admin.Serve(ctx, service, admin.ServerConfig{Listen: "127.0.0.1:9090"})
+// lines: see the example of Serve.
 package admin
