@@ -536,7 +536,7 @@ struct DelayedPage {
 struct UnreadableEvents {
   /** How many there are; members has some of them. */
   1: i64 total
-  /** The newest of them. */
+  /** Those that came due first, byte for byte; fewer than were asked for where they are large. */
   2: list<binary> members
   /** The key of the list in Redis that holds them. */
   3: string list_key

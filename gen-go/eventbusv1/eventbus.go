@@ -8688,7 +8688,7 @@ func (p *DelayedPage) String() string {
 // 
 // Attributes:
 //  - Total: How many there are; members has some of them.
-//  - Members: The newest of them.
+//  - Members: Those that came due first, byte for byte; fewer than were asked for where they are large.
 //  - ListKey: The key of the list in Redis that holds them.
 type UnreadableEvents struct {
   Total int64 `thrift:"total,1" db:"total" json:"total"`
