@@ -4,6 +4,7 @@ package java_test
 
 import (
 	"fmt"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -131,6 +132,22 @@ func (s *server) checkAfterTour() {
 	handler, err := s.bus.Handlers().Get(s.t.Context(), "invoices", "bill")
 	require.NoError(s.t, err)
 	require.Equal(s.t, eventbus.HandlerUpdate{}, handler.Changed, "the tour has reset it")
+}
+
+// The lines that the README of the project shows do what it says of them.
+func TestFirstCalls(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "topics: [{name: orders}]")
+	host, port, err := net.SplitHostPort(s.address)
+	require.NoError(t, err)
+	java := startJava(t, nil, "FirstCalls", host, port)
+	require.Zero(t, java.wait())
+	require.Equal(t, "REPLAY DONE", java.said())
+	require.EqualValues(t, 1, s.stats("orders").Sent)
+	topic, err := s.bus.Topics().Get(t.Context(), "orders")
+	require.NoError(t, err)
+	require.True(t, topic.Disabled)
+	s.process.stop(0)
 }
 
 // What keeps a client from being served it says, and does nothing.
