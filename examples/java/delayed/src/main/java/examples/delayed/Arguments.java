@@ -24,7 +24,7 @@ record Arguments(
               --transfer    take, list and remove move due events, too, as offer and exchange always do
               --seconds N   the program fails when it has not ended by then (default 60)""";
 
-    static Arguments parse(String[] args) throws WrongUse {
+    static Arguments parse(String[] args) throws UsageException {
         List<String> places = new ArrayList<>();
         int count = 1;
         int seconds = 60;
@@ -38,28 +38,28 @@ record Arguments(
                 case "--transfer" -> transfer = true;
                 default -> {
                     if (args[i].startsWith("-")) {
-                        throw new WrongUse("there is no option " + args[i]);
+                        throw new UsageException("there is no option " + args[i]);
                     }
                     places.add(args[i]);
                 }
             }
         }
         if (places.size() != 3) {
-            throw new WrongUse("COMMAND, REDIS and QUEUE are needed, got " + places);
+            throw new UsageException("COMMAND, REDIS and QUEUE are needed, got " + places);
         }
         return new Arguments(
                 Command.parse(places.get(0)), address(places.get(1)), places.get(2), count, type, transfer,
                 Duration.ofSeconds(seconds));
     }
 
-    private static String value(String[] args, int i) throws WrongUse {
+    private static String value(String[] args, int i) throws UsageException {
         if (i == args.length) {
-            throw new WrongUse("option " + args[i - 1] + " needs a value");
+            throw new UsageException("option " + args[i - 1] + " needs a value");
         }
         return args[i];
     }
 
-    private static int positive(String[] args, int i) throws WrongUse {
+    private static int positive(String[] args, int i) throws UsageException {
         String text = value(args, i);
         try {
             int number = Integer.parseInt(text);
@@ -69,10 +69,10 @@ record Arguments(
         } catch (NumberFormatException e) {
             // told below, as for a number that is too small
         }
-        throw new WrongUse("option %s needs a whole number of 1 or more, got %s".formatted(args[i - 1], text));
+        throw new UsageException("option %s needs a whole number of 1 or more, got %s".formatted(args[i - 1], text));
     }
 
-    private static String address(String text) throws WrongUse {
+    private static String address(String text) throws UsageException {
         try {
             URI uri = URI.create(text);
             boolean scheme = "redis".equals(uri.getScheme()) || "rediss".equals(uri.getScheme());
@@ -82,6 +82,6 @@ record Arguments(
         } catch (IllegalArgumentException e) {
             // told below
         }
-        throw new WrongUse("REDIS must be like redis://127.0.0.1:6379, got " + text);
+        throw new UsageException("REDIS must be like redis://127.0.0.1:6379, got " + text);
     }
 }

@@ -35,12 +35,12 @@ enum Command {
         return this == OFFER || this == EXCHANGE;
     }
 
-    static Command parse(String word) throws WrongUse {
+    static Command parse(String word) throws UsageException {
         for (Command command : values()) {
             if (command.word().equals(word)) {
                 return command;
             }
         }
-        throw new WrongUse("COMMAND must be offer, take, exchange, list or remove, got " + word);
+        throw new UsageException("COMMAND must be offer, take, exchange, list or remove, got " + word);
     }
 }

@@ -66,12 +66,12 @@ enum ElementType {
         return codec;
     }
 
-    static ElementType parse(String word) throws WrongUse {
+    static ElementType parse(String word) throws UsageException {
         for (ElementType type : values()) {
             if (type.name().toLowerCase(Locale.ROOT).equals(word)) {
                 return type;
             }
         }
-        throw new WrongUse("option --type needs string, bytes or json, got " + word);
+        throw new UsageException("option --type needs string, bytes or json, got " + word);
     }
 }

@@ -18,7 +18,7 @@ public final class Main {
         Arguments arguments;
         try {
             arguments = Arguments.parse(args);
-        } catch (WrongUse e) {
+        } catch (UsageException e) {
             System.err.println("delayed: " + e.getMessage());
             System.err.println(Arguments.USAGE);
             return 2;

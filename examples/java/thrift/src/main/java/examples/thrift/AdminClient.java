@@ -64,7 +64,7 @@ public final class AdminClient {
                 new AdminClient(connection).tour();
             }
             return 0;
-        } catch (WrongUse e) {
+        } catch (UsageException e) {
             System.err.println("AdminClient: " + e.getMessage());
             System.err.println("usage: java -cp thrift.jar examples.thrift.AdminClient HOST:PORT [OPTIONS]\n" + Arguments.CLIENT_USAGE);
             return 2;
@@ -90,24 +90,24 @@ public final class AdminClient {
         stats(HANDLED);
         admin.resetHandler(bill());
         admin.deleteTopic(TOPIC);
-        say("deleted %s", TOPIC);
+        System.out.printf("deleted %s%n", TOPIC);
     }
 
     private void topics() throws TException {
         Topic topic = admin.createTopic(TOPIC, new TopicSettings().setMax_waiting(1000));
-        say("created %s: %s, %s, at most %d waiting", topic.getName(), topic.getDelivery(), topic.getWire(), topic.getMax_waiting());
+        System.out.printf("created %s: %s, %s, at most %d waiting%n", topic.getName(), topic.getDelivery(), topic.getWire(), topic.getMax_waiting());
         try {
             admin.createTopic(TOPIC, new TopicSettings());
         } catch (AlreadyExists e) {
-            say("AlreadyExists %s: %s", e.getCode(), e.getMessage());
+            System.out.printf("AlreadyExists %s: %s%n", e.getCode(), e.getMessage());
         }
         long seen = topic.getRevision();
         topic = admin.updateTopic(TOPIC, new TopicUpdate().setMax_waiting(100).setIf_revision(seen));
-        say("changed %s: at most %d waiting", topic.getName(), topic.getMax_waiting());
+        System.out.printf("changed %s: at most %d waiting%n", topic.getName(), topic.getMax_waiting());
         try {
             admin.updateTopic(TOPIC, new TopicUpdate().setMax_waiting(10).setIf_revision(seen));
         } catch (Conflict e) {
-            say("Conflict %s: %s", e.getCode(), e.getMessage());
+            System.out.printf("Conflict %s: %s%n", e.getCode(), e.getMessage());
         }
     }
 
@@ -116,7 +116,7 @@ public final class AdminClient {
         String later = bus.sendDelayed(TOPIC, message("{\"receipt\":2}").setId("r-2"), 3_600_000);
         List<String> batch =
                 bus.sendBatch(TOPIC, List.of(message("{\"receipt\":3}").setId("r-3"), message("{\"receipt\":4}").setId("r-4")));
-        say("sent %s now, %s delayed, %s in one step", now, later, batch);
+        System.out.printf("sent %s now, %s delayed, %s in one step%n", now, later, batch);
         stats(TOPIC);
     }
 
@@ -125,21 +125,21 @@ public final class AdminClient {
         try {
             bus.send(TOPIC, message("{\"receipt\":5}"));
         } catch (Disabled e) {
-            say("Disabled %s: %s", e.getCode(), e.getMessage());
+            System.out.printf("Disabled %s: %s%n", e.getCode(), e.getMessage());
         }
         admin.enableTopic(TOPIC);
-        say("sent %s after the topic was enabled", bus.send(TOPIC, message("{\"receipt\":5}").setId("r-5")));
+        System.out.printf("sent %s after the topic was enabled%n", bus.send(TOPIC, message("{\"receipt\":5}").setId("r-5")));
     }
 
     private void delayed() throws TException {
         for (DelayedEvent event : admin.listDelayed(TOPIC, GROUP, new Page()).getEvents()) {
-            say("delayed: %s, due at %d", event.getId(), event.getDue_at_ms());
+            System.out.printf("delayed: %s, due at %d%n", event.getId(), event.getDue_at_ms());
         }
-        say("cancelled r-2 in %s", admin.cancelDelayed(TOPIC, "r-2"));
+        System.out.printf("cancelled r-2 in %s%n", admin.cancelDelayed(TOPIC, "r-2"));
         try {
             admin.cancelDelayed(TOPIC, "r-2");
         } catch (NotFound e) {
-            say("NotFound %s: %s", e.getCode(), e.getMessage());
+            System.out.printf("NotFound %s: %s%n", e.getCode(), e.getMessage());
         }
     }
 
@@ -147,12 +147,12 @@ public final class AdminClient {
         try {
             admin.getTopic("reciepts");
         } catch (NotFound e) {
-            say("NotFound %s: %s", e.getCode(), e.getMessage());
+            System.out.printf("NotFound %s: %s%n", e.getCode(), e.getMessage());
         }
         try {
             admin.updateTopic(TOPIC, new TopicUpdate().setConcurrency(-1));
         } catch (InvalidArgument e) {
-            say("InvalidArgument %s in %s: %s", e.getCode(), e.getField(), e.getReason());
+            System.out.printf("InvalidArgument %s in %s: %s%n", e.getCode(), e.getField(), e.getReason());
         }
     }
 
@@ -160,7 +160,7 @@ public final class AdminClient {
         // One attempt, so that what fails is dead at once.
         HandlerUpdate update = new HandlerUpdate().setTimeout_ms(2_000).setMax_attempts(1);
         long revision = admin.updateHandler(bill(), update);
-        say("handler %s now has %d ms and 1 attempt, at revision %d", HANDLER, update.getTimeout_ms(), revision);
+        System.out.printf("handler %s now has %d ms and 1 attempt, at revision %d%n", HANDLER, update.getTimeout_ms(), revision);
     }
 
     /** Sends what the handler does not handle, and lists it page by page. */
@@ -175,10 +175,10 @@ public final class AdminClient {
         FailurePage failures;
         do {
             failures = admin.listFailures(new FailureQuery().setTopic(HANDLED).setHandler(HANDLER).setPage(page));
-            say("a page of %d failures", failures.getFailuresSize());
+            System.out.printf("a page of %d failures%n", failures.getFailuresSize());
             for (Failure f : failures.getFailures()) {
                 String payload = text(admin.getFailure(HANDLED, GROUP, f.getId()).getEvent().getPayload());
-                say("failure of %s: %s after %d attempts: %s: %s", f.getEvent_id(), f.getReason(), f.getAttempts(), f.getError(), payload);
+                System.out.printf("failure of %s: %s after %d attempts: %s: %s%n", f.getEvent_id(), f.getReason(), f.getAttempts(), f.getError(), payload);
             }
             page.setCursor(failures.getNext_cursor());
         } while (!failures.getNext_cursor().isEmpty());
@@ -189,14 +189,14 @@ public final class AdminClient {
         String id = job.getId();
         await("the end of the job", () -> admin.getJob(id).getState() != JobState.RUNNING);
         job = admin.getJob(id);
-        say("%s of %s is %s: %d of %d moved", job.getKind(), job.getTopic(), job.getState(), job.getMoved(), job.getTotal());
+        System.out.printf("%s of %s is %s: %d of %d moved%n", job.getKind(), job.getTopic(), job.getState(), job.getMoved(), job.getTotal());
         // A job that runs ends before its next step; this one has ended, and stays as it is.
-        say("cancelled too late: %s", admin.cancelJob(id).getState());
+        System.out.printf("cancelled too late: %s%n", admin.cancelJob(id).getState());
     }
 
     private void stats(String topic) throws TException {
         for (Stats s : admin.getStats(topic)) {
-            say("stats of %s, group %s: %d waiting, %d delayed, %d sent, %d replayed",
+            System.out.printf("stats of %s, group %s: %d waiting, %d delayed, %d sent, %d replayed%n",
                     s.getTopic(), s.getGroup(), s.getWaiting(), s.getDelayed(), s.getSent(), s.getReplayed());
         }
     }
@@ -223,9 +223,5 @@ public final class AdminClient {
                 throw new TimeoutException("waited " + PATIENCE_MILLIS + " ms for " + what + " in vain");
             }
         }
-    }
-
-    private static void say(String format, Object... args) {
-        System.out.println(format.formatted(args));
     }
 }

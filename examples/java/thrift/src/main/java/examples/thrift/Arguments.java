@@ -16,7 +16,7 @@ record Arguments(String host, int port, String token, boolean framed, boolean co
               --token T   sends T with every call, which goes over HTTP then
               --tls       TLS; -Djavax.net.ssl.trustStore=FILE says whom to trust""";
 
-    static Arguments parse(String[] args) throws WrongUse {
+    static Arguments parse(String[] args) throws UsageException {
         String address = null;
         String token = null;
         boolean framed = true;
@@ -29,13 +29,13 @@ record Arguments(String host, int port, String token, boolean framed, boolean co
                 case "--tls" -> tls = true;
                 case "--token" -> {
                     if (++i == args.length) {
-                        throw new WrongUse("option --token needs a value");
+                        throw new UsageException("option --token needs a value");
                     }
                     token = args[i];
                 }
                 default -> {
                     if (address != null || args[i].startsWith("-")) {
-                        throw new WrongUse("there is no option " + args[i]);
+                        throw new UsageException("there is no option " + args[i]);
                     }
                     address = args[i];
                 }
@@ -43,13 +43,13 @@ record Arguments(String host, int port, String token, boolean framed, boolean co
         }
         int colon = address == null ? -1 : address.lastIndexOf(':');
         if (colon <= 0) {
-            throw new WrongUse("HOST:PORT is needed, got " + address);
+            throw new UsageException("HOST:PORT is needed, got " + address);
         }
         try {
             return new Arguments(
                     address.substring(0, colon), Integer.parseInt(address.substring(colon + 1)), token, framed, compact, tls);
         } catch (NumberFormatException e) {
-            throw new WrongUse("HOST:PORT is needed, got " + address);
+            throw new UsageException("HOST:PORT is needed, got " + address);
         }
     }
 

@@ -37,7 +37,7 @@ final class Billing implements EventHandle {
             case "paid" -> true;
             case "busy" -> false;
             case "down" -> throw new IOException("the bank is down");
-            case "closed" -> throw new LaterException(Duration.ofSeconds(2), "the bank is closed");
+            case "closed" -> throw new RetryAfterException(Duration.ofSeconds(2), "the bank is closed");
             case "slow" -> {
                 Thread.sleep(3_000);
                 yield true;

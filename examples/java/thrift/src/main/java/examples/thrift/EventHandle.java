@@ -7,7 +7,7 @@ public interface EventHandle {
      *
      * @return whether it is handled; if not it is tried again
      * @throws IllegalArgumentException if it can never be handled
-     * @throws LaterException if it is to be tried again after a certain time
+     * @throws RetryAfterException if it is to be tried again after a certain time
      * @throws Exception if it could not be handled now
      */
     boolean handle(String topic, String json) throws Exception;

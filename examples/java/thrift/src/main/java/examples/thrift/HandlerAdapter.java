@@ -27,7 +27,7 @@ final class HandlerAdapter implements EventHandler.Iface {
         try {
             boolean handled = handle.handle(event.getTopic(), new String(event.getPayload(), StandardCharsets.UTF_8));
             return handled ? new HandleResult(Outcome.DONE) : new HandleResult(Outcome.RETRY).setMessage("not handled");
-        } catch (LaterException e) {
+        } catch (RetryAfterException e) {
             return new HandleResult(Outcome.RETRY_AFTER).setRetry_after_ms(e.pause().toMillis()).setMessage(reason(e));
         } catch (IllegalArgumentException e) {
             return new HandleResult(Outcome.REJECT).setMessage(reason(e));

@@ -26,14 +26,14 @@ public final class HostedHandler {
         try {
             Arguments arguments = Arguments.parse(args);
             if (arguments.tls() || arguments.token() != null) {
-                throw new WrongUse("--tls and --token are for clients");
+                throw new UsageException("--tls and --token are for clients");
             }
             StoppableHandler handler = new StoppableHandler(new HandlerAdapter(new Billing()), THREADS);
             TServer server = server(arguments, handler);
             Runtime.getRuntime().addShutdownHook(new Thread(() -> stop(handler)));
             System.out.println("serving on " + arguments);
             server.serve();
-        } catch (WrongUse e) {
+        } catch (UsageException e) {
             System.err.println("HostedHandler: " + e.getMessage());
             System.err.println("usage: java -cp thrift.jar examples.thrift.HostedHandler HOST:PORT [OPTIONS]\n" + Arguments.USAGE);
             System.exit(2);

@@ -1,10 +1,10 @@
 package examples.thrift;
 
 /** The command line is wrong; the message says how. */
-final class WrongUse extends Exception {
+final class UsageException extends Exception {
     private static final long serialVersionUID = 1L;
 
-    WrongUse(String message) {
+    UsageException(String message) {
         super(message);
     }
 }

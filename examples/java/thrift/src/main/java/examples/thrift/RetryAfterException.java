@@ -3,12 +3,12 @@ package examples.thrift;
 import java.time.Duration;
 
 /** An event cannot be handled now, and the handler knows when it can be. */
-public final class LaterException extends Exception {
+public final class RetryAfterException extends Exception {
     private static final long serialVersionUID = 1L;
 
     private final Duration pause;
 
-    public LaterException(Duration pause, String message) {
+    public RetryAfterException(Duration pause, String message) {
         super(message);
         this.pause = pause;
     }

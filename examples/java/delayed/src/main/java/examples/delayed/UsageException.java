@@ -1,10 +1,10 @@
 package examples.delayed;
 
 /** The command line is wrong; the message says in what, and what would be right. */
-final class WrongUse extends Exception {
+final class UsageException extends Exception {
     private static final long serialVersionUID = 1;
 
-    WrongUse(String message) {
+    UsageException(String message) {
         super(message);
     }
 }
