@@ -1,9 +1,11 @@
 package eventbus
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
@@ -73,18 +75,23 @@ func (f *Failures) Discard(ctx context.Context, topic string, filter FailureFilt
 }
 
 // replay moves one batch of failures, reading their events in bounded parts.
-func (f *Failures) replay(ctx context.Context, k *store.Keys, ids []string) (moved int64, err error) {
+func (f *Failures) replay(ctx context.Context, k *store.Keys, picks []store.Pick) (moved int64, err error) {
+	ids := make([]string, len(picks))
+	for i, p := range picks {
+		ids[i] = p.ID
+	}
 	for len(ids) > 0 {
 		records, err := f.bus.store.ReadFailures(ctx, k, ids)
 		if err != nil {
 			return moved, err
 		}
+		these := picks[len(picks)-len(ids):]
 		ids = ids[len(records):]
 		var there []store.Record
 		var entries [][]byte
-		for _, r := range records {
-			if r.Set == "" {
-				continue
+		for i, r := range records {
+			if r.Set == "" || these[i].FailedAt != store.AnyTime && these[i].FailedAt != r.FailedAt {
+				continue // it is gone, or has failed anew since it was picked
 			}
 			e := wire.Decode(r.Entry, newID)
 			e.Attempt, e.Deliveries, e.FailedAt = 0, 0, 0
@@ -104,7 +111,7 @@ func (f *Failures) replay(ctx context.Context, k *store.Keys, ids []string) (mov
 }
 
 // each carries out act on the failures that the filter picks, in batches.
-func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureFilter, act func(ctx context.Context, k *store.Keys, ids []string) (int64, error)) (total int64, err error) {
+func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureFilter, act func(ctx context.Context, k *store.Keys, picks []store.Pick) (int64, error)) (total int64, err error) {
 	doing := func(err error) error {
 		if err != nil && total > 0 {
 			err = fmt.Errorf("%d done, then: %w", total, errs.Cause(err))
@@ -119,8 +126,8 @@ func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureF
 	if err != nil {
 		return 0, doing(err)
 	}
-	step := func(ids []string) error {
-		n, err := act(ctx, k, ids)
+	step := func(picks []store.Pick) error {
+		n, err := act(ctx, k, picks)
 		total += n
 		if filter.Progress != nil {
 			filter.Progress(total)
@@ -128,9 +135,13 @@ func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureF
 		return err
 	}
 	if len(filter.IDs) > 0 {
-		for ids := filter.IDs; len(ids) > 0; ids = ids[min(batchSize, len(ids)):] {
-			if err := step(ids[:min(batchSize, len(ids))]); err != nil {
-				return total, doing(err)
+		for ids := range slices.Chunk(filter.IDs, batchSize) {
+			picks := make([]store.Pick, len(ids))
+			for i, id := range ids {
+				picks[i] = store.Pick{ID: id, FailedAt: store.AnyTime}
+			}
+			if err := step(picks); err != nil {
+				return total, doing(f.ended(ctx, t, err))
 			}
 		}
 		return total, doing(f.unchanged(ctx, t))
@@ -159,18 +170,18 @@ func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureF
 		if len(records) == 0 {
 			return total, doing(f.unchanged(ctx, t))
 		}
-		var ids []string
+		var picks []store.Pick
 		for _, r := range records {
 			if r.FailedAt <= cutoff && (filter.Handler == "" || f.failure(k, r).Handler == filter.Handler) {
-				ids = append(ids, r.ID)
+				picks = append(picks, store.Pick{ID: r.ID, FailedAt: r.FailedAt})
 			}
 		}
 		score, last = records[len(records)-1].Score, records[len(records)-1].ID
-		if len(ids) == 0 {
+		if len(picks) == 0 {
 			continue
 		}
-		if err := step(ids); err != nil {
-			return total, doing(err)
+		if err := step(picks); err != nil {
+			return total, doing(f.ended(ctx, t, err))
 		}
 	}
 }
@@ -179,8 +190,25 @@ func (f *Failures) each(ctx context.Context, verb, topic string, filter FailureF
 // there: that no failure is left may also mean that they were removed.
 func (f *Failures) unchanged(ctx context.Context, before *store.Topic) error {
 	_, now, err := f.keys(ctx, before.Name)
-	if err == nil && !now.Created.Equal(before.Created) {
-		err = fmt.Errorf("%w: it was deleted meanwhile, and made anew", errs.TopicNotFound)
+	if err != nil {
+		return err
+	}
+	old, _ := before.Group(f.group)
+	group, _ := now.Group(f.group)
+	switch {
+	case !now.Created.Equal(before.Created):
+		return fmt.Errorf("%w: it was deleted meanwhile, and made anew", errs.TopicNotFound)
+	case group.Since != old.Since:
+		return fmt.Errorf("%w: it was removed meanwhile, and made anew", errs.GroupNotFound)
+	}
+	return nil
+}
+
+// ended says of a step's error what has become of the topic: a step knows its group
+// alone.
+func (f *Failures) ended(ctx context.Context, before *store.Topic, err error) error {
+	if errors.Is(err, errs.GroupNotFound) {
+		return cmp.Or(f.unchanged(ctx, before), err)
 	}
 	return err
 }

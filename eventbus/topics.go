@@ -140,7 +140,7 @@ func (t *Topics) Create(ctx context.Context, topic string, cfg TopicConfig) erro
 		RedissonOrderList: cfg.RedissonOrderList, RedissonOldClients: cfg.RedissonOldClients,
 	}
 	for _, g := range cfg.Groups {
-		s.Groups = append(s.Groups, store.Group(g))
+		s.Groups = append(s.Groups, store.Group{Name: g.Name, QueueKey: g.QueueKey})
 	}
 	return doing(t.bus.store.CreateTopic(ctx, s))
 }
@@ -167,7 +167,7 @@ func (t *Topics) Get(ctx context.Context, topic string) (Topic, error) {
 	unlimited(&got.DeadLimit)
 	unlimited(&got.DeadAge)
 	for _, g := range s.Groups {
-		got.Groups = append(got.Groups, GroupConfig(g))
+		got.Groups = append(got.Groups, GroupConfig{Name: g.Name, QueueKey: g.QueueKey})
 	}
 	return got, nil
 }
@@ -304,7 +304,7 @@ func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) erro
 	if err := t.bus.ready(ctx); err != nil {
 		return doing(err)
 	}
-	return doing(t.bus.store.AddGroup(ctx, topic, store.Group(g)))
+	return doing(t.bus.store.AddGroup(ctx, topic, store.Group{Name: g.Name, QueueKey: g.QueueKey}))
 }
 
 // RemoveGroup removes a group with all that it holds, but for a list that was given

@@ -122,15 +122,37 @@ func (s *Store) Replay(ctx context.Context, k *Keys, failures []Record, entries 
 	return moved, nil
 }
 
-// Discard removes failures for good and returns how many there were.
-func (s *Store) Discard(ctx context.Context, k *Keys, ids []string) (int64, error) {
-	args := make([]any, len(ids))
-	for i, id := range ids {
-		args[i] = id
+// Pick is a failure as it was when it was picked.
+type Pick struct {
+	ID       string
+	FailedAt int64 // AnyTime for one that is picked by its id alone
+}
+
+// AnyTime is no time of a failure.
+const AnyTime = -1
+
+// Discard removes failures for good and returns how many there were. One that has
+// failed once more since it was picked stays, as in Replay.
+func (s *Store) Discard(ctx context.Context, k *Keys, picks []Pick) (int64, error) {
+	doing := fmt.Sprintf("discard failures of topic %q, group %q", k.Topic, k.Group)
+	args := make([]any, 1, 1+2*len(picks))
+	args[0] = groupField(k.Group)
+	for _, p := range picks {
+		begins := ""
+		if p.FailedAt != AnyTime {
+			begins = strconv.FormatInt(p.FailedAt, 10)
+		}
+		args = append(args, p.ID, begins)
 	}
-	keys := []string{k.Retry, k.Dead, k.Failures, k.Counts}
+	keys := []string{k.Config, k.Retry, k.Dead, k.Failures, k.Counts}
 	n, err := s.eval(ctx, "discard", keys, args...).Int64()
-	return n, s.wrap(ctx, fmt.Sprintf("discard failures of topic %q, group %q", k.Topic, k.Group), err, keys...)
+	switch {
+	case err != nil:
+		return 0, s.wrap(ctx, doing, err, keys...)
+	case n < 0:
+		return 0, errs.Doing(errs.GroupNotFound, doing)
+	}
+	return n, nil
 }
 
 // maxExpire bounds one call of Expire.

@@ -114,7 +114,7 @@ func pageGoesOnWhereItsCursorWasRemoved(b *bed) {
 				ids = append(ids, r.ID)
 			}
 			if len(ids) > 0 {
-				_, err := b.store.Discard(b.Context(), &b.keys, ids)
+				_, err := b.store.Discard(b.Context(), &b.keys, picks(ids...))
 				require.NoError(b, err)
 			}
 		})
@@ -122,7 +122,7 @@ func pageGoesOnWhereItsCursorWasRemoved(b *bed) {
 		require.Equal(b, want, slices.Compact(seen), remove.name)
 		left := b.zset(b.keys.Dead)
 		if len(left) > 0 {
-			_, err := b.store.Discard(b.Context(), &b.keys, left)
+			_, err := b.store.Discard(b.Context(), &b.keys, picks(left...))
 			require.NoError(b, err)
 		}
 	}
@@ -151,7 +151,7 @@ func pageShowsWhatHasNoRecord(b *bed) {
 	page, err := b.store.PageFailures(b.Context(), &b.keys, store.DeadSet, 0, "", 0, 10)
 	require.NoError(b, err)
 	require.Equal(b, []store.Record{{ID: "orphan", Set: store.DeadSet, Score: 5, Meta: []byte{}}}, page)
-	n, err := b.store.Discard(b.Context(), &b.keys, []string{"orphan"})
+	n, err := b.store.Discard(b.Context(), &b.keys, picks("orphan"))
 	require.NoError(b, err)
 	require.EqualValues(b, 1, n)
 	require.Empty(b, b.zset(b.keys.Dead))
@@ -309,7 +309,7 @@ func discarding() []test {
 func discardRemovesRecordAndIndex(b *bed) {
 	b.fail(store.Dead, "d1", "d2")
 	b.fail(store.Retry, "r1", "r2")
-	n, err := b.store.Discard(b.Context(), &b.keys, []string{"d1", "d1", "no such id", "r2"})
+	n, err := b.store.Discard(b.Context(), &b.keys, picks("d1", "d1", "no such id", "r2"))
 	require.NoError(b, err)
 	require.EqualValues(b, 2, n)
 	require.Equal(b, []string{"d2"}, b.zset(b.keys.Dead))
@@ -378,4 +378,13 @@ func expireWithoutLimitsDropsNothing(b *bed) {
 	before := b.dump()
 	require.Zero(b, b.expire(0, 0))
 	require.Equal(b, before, b.dump())
+}
+
+// picks picks failures by their ids alone.
+func picks(ids ...string) []store.Pick {
+	all := make([]store.Pick, len(ids))
+	for i, id := range ids {
+		all[i] = store.Pick{ID: id, FailedAt: store.AnyTime}
+	}
+	return all
 }

@@ -31,6 +31,9 @@ const (
 type Group struct {
 	Name     string
 	QueueKey string // an existing list's key, "" for the bus's own
+	// Since is the topic's revision that brought the group, 0 when the topic was made
+	// with it: one that is removed and added again is another group.
+	Since int64
 }
 
 // Topic is a topic's settings hash, read.
@@ -218,7 +221,7 @@ func parseTopic(name string, fields map[string]string) *Topic {
 		parts := strings.Split(field, "|")
 		switch {
 		case parts[0] == "group" && len(parts) == 2:
-			t.Groups = append(t.Groups, Group{Name: parts[1], QueueKey: value})
+			t.Groups = append(t.Groups, Group{Name: parts[1], QueueKey: value, Since: number("since|" + parts[1])})
 		case parts[0] == "handler" && len(parts) == 3:
 			if t.Handlers[parts[1]] == nil {
 				t.Handlers[parts[1]] = map[string]string{}

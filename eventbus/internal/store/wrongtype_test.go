@@ -106,7 +106,7 @@ func moves() []move {
 			return err
 		}},
 		{"discard", func(k *store.Keys) []string { return []string{k.Retry, k.Dead, k.Failures} }, func(ctx context.Context, b *bed) error {
-			_, err := b.store.Discard(ctx, &b.keys, []string{"d1", "r1", "d2"})
+			_, err := b.store.Discard(ctx, &b.keys, picks("d1", "r1", "d2"))
 			return err
 		}},
 		{"expire by number", func(k *store.Keys) []string { return []string{k.Dead, k.Failures} }, func(ctx context.Context, b *bed) error {

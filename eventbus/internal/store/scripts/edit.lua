@@ -24,6 +24,8 @@ end
 redis.call('HDEL', KEYS[1], 'deleting') -- of nothing, so that it works over maxmemory; see describe.lua
 for i = 5, 4 + 2 * n, 2 do
   redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 1])
+  local group = string.match(ARGV[i], '^group|(.*)$')
+  if group then redis.call('HSET', KEYS[1], 'since|' .. group, rev + 1) end
 end
 for i = 5 + 2 * n, #ARGV do
   redis.call('HDEL', KEYS[1], ARGV[i])

@@ -10,6 +10,7 @@ if c[2] then return -1 end
 if c[3] then return 2 end
 -- HDEL stands first so that it works over maxmemory; see describe.lua.
 if redis.call('HDEL', KEYS[1], 'group|' .. ARGV[1]) == 0 then return -3 end
+redis.call('HDEL', KEYS[1], 'since|' .. ARGV[1])
 local prefix = 'handler|' .. ARGV[1] .. '|'
 local fields = redis.call('HKEYS', KEYS[1])
 for i = 1, #fields do
