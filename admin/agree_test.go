@@ -97,7 +97,7 @@ func (a arguments) state() eventbus.FailureState {
 }
 
 func (a arguments) count() int {
-	return rapid.SampledFrom([]int{0, 1, 1, 2, 1000, 1001}).Draw(a.T, "count")
+	return rapid.SampledFrom([]int{0, 1, 1, 2, 1000, 1001, 10_001}).Draw(a.T, "count")
 }
 
 func (a arguments) config() eventbus.TopicConfig {

@@ -55,6 +55,10 @@ func fromTopic(t *thriftbus.Topic) eventbus.Topic {
 	}
 }
 
+// maxSent is how many elements a server takes in a list. So many groups are too many
+// as well, and more are.
+const maxSent = 10_000
+
 func toSettings(c eventbus.TopicConfig) *thriftbus.TopicSettings {
 	concurrency, age := narrow(c.Concurrency), span(c.DeadAge)
 	s := &thriftbus.TopicSettings{
@@ -68,7 +72,7 @@ func toSettings(c eventbus.TopicConfig) *thriftbus.TopicSettings {
 		s.Wire = new(wires.to(c.Wire))
 	}
 	if len(c.Groups) > 0 {
-		s.Groups = each(c.Groups, toGroup)
+		s.Groups = each(c.Groups[:min(len(c.Groups), maxSent)], toGroup)
 	}
 	return s
 }

@@ -62,7 +62,7 @@ type TopicConfig struct {
 	DeadAge   time.Duration
 	// Groups are the groups that get the topic's events from the start. Defaults
 	// to the bus's own group. More can join at any time, and get what is sent
-	// from then on.
+	// from then on. A topic has at most 1000.
 	Groups []GroupConfig
 	// RedissonOrderList also writes the list in which Redisson keeps delayed events in
 	// the order of sending. It is needed only where Java calls size, readAll, contains
@@ -295,7 +295,8 @@ func (t *Topics) Delete(ctx context.Context, topic string) error {
 }
 
 // AddGroup adds a group; it gets what is sent from then on, and so nothing of what is
-// delayed already. A running bus adds its own.
+// delayed already. A running bus adds its own. ErrGroupExists; ErrInvalidArgument where
+// the topic has 1000 groups already.
 func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) error {
 	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("add group %q to topic %q", g.Name, topic)) }
 	if err := errors.Join(name.Check("topic", topic), g.check("")); err != nil {
@@ -340,8 +341,13 @@ func (c TopicConfig) withDefaults() (TopicConfig, error) {
 	limit(&bad, "DeadLimit", &c.DeadLimit, DefaultDeadLimit, 1<<40)
 	c.DeadAge = roundUp(c.DeadAge)
 	limit(&bad, "DeadAge", &c.DeadAge, DefaultDeadAge, 100*365*24*time.Hour)
+	groups := c.Groups
+	if len(groups) > store.MaxGroups {
+		bad = append(bad, errs.Invalid("Groups", len(groups), "at most %d are allowed", store.MaxGroups))
+		groups = nil
+	}
 	seen, keys := map[string]bool{}, map[string]bool{}
-	for i, g := range c.Groups {
+	for i, g := range groups {
 		field := fmt.Sprintf("Groups[%d].", i)
 		bad = append(bad, g.check(field))
 		if seen[g.Name] {

@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -15,6 +17,7 @@ func groups() []test {
 		{"JoinsWhenItRuns", groupJoinsWhenItRuns},
 		{"FailuresAreItsOwn", failuresAreAGroupsOwn},
 		{"IsAddedOnce", groupIsAddedOnce},
+		{"AreBounded", groupsAreBounded},
 		{"WaitsWhileNobodyRunsIt", groupWaitsWhileNobodyRunsIt},
 		{"IsAdministeredFromAnother", groupIsAdministeredFromAnother},
 	}
@@ -45,6 +48,46 @@ func groupJoinsWhenItRuns(e *env) {
 	got, err := e.bus.Topics().Get(e.Context(), e.topic)
 	require.NoError(e, err)
 	require.Equal(e, []eventbus.GroupConfig{{Name: "default"}, {Name: "joins"}}, got.Groups)
+}
+
+func groupsAreBounded(e *env) {
+	many := func(n int) (groups []eventbus.GroupConfig) {
+		for i := range n {
+			groups = append(groups, eventbus.GroupConfig{Name: fmt.Sprint("g", i)})
+		}
+		return groups
+	}
+	for _, n := range []int{1001, 20_000} {
+		err := e.bus.Topics().Create(e.Context(), e.topic, eventbus.TopicConfig{Groups: many(n)})
+		require.ErrorIs(e, err, eventbus.ErrInvalidArgument, n)
+		require.ErrorContains(e, err, "at most 1000")
+	}
+	require.Empty(e, e.keys(e.topic))
+
+	// Of several that are added at once none is too many.
+	e.create(eventbus.TopicConfig{Groups: many(995)})
+	answers := make([]error, 10)
+	var all sync.WaitGroup
+	for i := range answers {
+		all.Go(func() {
+			answers[i] = e.bus.Topics().AddGroup(e.Context(), e.topic, eventbus.GroupConfig{Name: fmt.Sprint("late", i)})
+		})
+	}
+	all.Wait()
+	added := 0
+	for _, err := range answers {
+		if err == nil {
+			added++
+			continue
+		}
+		require.ErrorIs(e, err, eventbus.ErrInvalidArgument)
+		require.ErrorContains(e, err, "at most 1000")
+	}
+	require.Equal(e, 5, added)
+	require.ErrorIs(e, e.bus.Topics().AddGroup(e.Context(), e.topic, eventbus.GroupConfig{Name: "g1"}), eventbus.ErrGroupExists)
+	require.NoError(e, e.bus.Topics().RemoveGroup(e.Context(), e.topic, "g1"))
+	require.NoError(e, e.bus.Topics().AddGroup(e.Context(), e.topic, eventbus.GroupConfig{Name: "last"}))
+	e.send(1)
 }
 
 func failuresAreAGroupsOwn(e *env) {

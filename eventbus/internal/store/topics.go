@@ -36,6 +36,9 @@ type Group struct {
 	Since int64
 }
 
+// MaxGroups is how many groups a topic may have: each is read with it.
+const MaxGroups = 1000
+
 // Topic is a topic's settings hash, read.
 type Topic struct {
 	Name        string
@@ -270,8 +273,8 @@ type Edit struct {
 // revision and tells the running processes.
 func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, error) {
 	doing := fmt.Sprintf("change topic %q", topic)
-	args := make([]any, 0, 4+len(e.Set)+len(e.Remove))
-	args = append(args, e.IfRevision, e.Require, e.Forbid, len(e.Set)/2)
+	args := make([]any, 0, 5+len(e.Set)+len(e.Remove))
+	args = append(args, e.IfRevision, e.Require, e.Forbid, MaxGroups, len(e.Set)/2)
 	for _, v := range e.Set {
 		args = append(args, v)
 	}
@@ -297,6 +300,8 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 		err = errMissingField
 	case -5:
 		err = errBeingRemoved
+	case -6:
+		err = errs.Invalid("group", nil, "the topic has %d; at most %d are allowed", MaxGroups, MaxGroups)
 	default:
 		err = errFieldExists
 	}
