@@ -41,15 +41,15 @@ type ClientConfig struct {
 	// Token is what the server demands, if it does.
 	Token string
 	// CallTimeout is how long a call may take, waiting for those before it included.
-	// Defaults to DefaultCallTimeout. Deleting a topic or a group may take as long as
-	// ctx lets it.
+	// Defaults to DefaultCallTimeout; below 0 there is no limit but that of ctx, nor
+	// is there for the deleting of a topic or a group.
 	CallTimeout time.Duration
 }
 
 // Client carries out the administration through the Thrift port of a server.
 // Errors are those of the server; ErrUnreachable when it cannot be reached, or its
-// answer does not come: what a call has begun may then be done. Calls of several
-// goroutines go one after another.
+// answer does not come, and the error of ctx when that ends first: what a call has
+// begun may then be done. Calls of several goroutines go one after another.
 type Client struct {
 	cfg ClientConfig
 

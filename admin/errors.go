@@ -16,7 +16,8 @@ var (
 	// ErrUnauthenticated says that a call had no token, or a wrong one.
 	ErrUnauthenticated = errors.New("unauthenticated")
 	// ErrUnreachable says that a Client had no answer from its server. What was asked
-	// may be done, unless the error is that of a connection that was refused.
+	// may be done, unless the error says that it was not made, or is that of a
+	// connection that was refused.
 	// eventbus.ErrUnavailable matches as well.
 	ErrUnreachable error = unreachable{}
 )

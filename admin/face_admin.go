@@ -51,7 +51,9 @@ func (f eventAdmin) UpdateTopic(ctx context.Context, name string, update *thrift
 		revision, err := f.api.UpdateTopic(ctx, name, u)
 		t, err := f.topicAfter(ctx, name, err)
 		if err == nil {
-			t.Revision = revision // what others have changed since is no part of it
+			// The settings are the latest. Should others have changed them since, who goes
+			// on from this revision gets a conflict, and reads again.
+			t.Revision = revision
 		}
 		return t, err
 	}, "topic", name, "update", text(update))
