@@ -142,7 +142,7 @@ func TestHostedHandlerDies(t *testing.T) {
 topics:
   - name: invoices
     handlers:
-      - {id: bill, type: thrift, address: %q, %s, retry: {max_attempts: 5, initial: 50ms}, breaker: {failures: 3, open: 300ms}}
+      - {id: bill, type: thrift, address: %q, %s, retry: {max_attempts: 5, initial: 50ms}, breaker: {failures: 3, open: 3s}}
 `, address, wire.settings))
 			s.send("invoices", "begun", `{"invoice":1,"bank":["slow"]}`)
 			java.until(`^begun attempt 1$`)
