@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/quiet"
 )
 
 // DefaultCallTimeout is how long a client waits for an answer, where ctx does not
@@ -22,7 +23,10 @@ const DefaultCallTimeout = 30 * time.Second
 // there may be no admin service, and wait for more of its own protocol for ever.
 const firstAnswer = 10 * time.Second
 
-var errSilent = fmt.Errorf("nothing has answered there within %v; is that the port of an admin service?", firstAnswer)
+var (
+	errSilent  = fmt.Errorf("nothing has answered there within %v; is that the port of an admin service?", firstAnswer)
+	errStrange = errors.New("what answers there speaks something else than Thrift, as an HTTP server does; is that the port of an admin service?")
+)
 
 // maxFrame is the greatest frame that a client sends or takes: the default of
 // Thrift's libraries, and of the server.
@@ -66,6 +70,7 @@ var _ API = (*Client)(nil)
 // server's it is of no use any more.
 type clientConn struct {
 	socket   *thrift.TSocket
+	raw      net.Conn // below TLS
 	admin    *thriftbus.EventAdminClient
 	bus      *thriftbus.EventBusClient
 	answered bool // somebody has answered there
@@ -80,6 +85,7 @@ func (conn *clientConn) greet(ctx context.Context) error {
 	err := conn.admin.Ping(ctx)
 	late := !timer.Stop()
 	meant, exception := fromException(err)
+	var protocol thrift.TProtocolException
 	switch {
 	case errors.Is(meant, ErrUnauthenticated):
 		return err // a large call would be refused unread, and not in these terms
@@ -88,6 +94,8 @@ func (conn *clientConn) greet(ctx context.Context) error {
 		return nil
 	case late:
 		return errSilent
+	case errors.As(err, &protocol):
+		return fmt.Errorf("%w: %w", errStrange, err)
 	}
 	return err
 }
@@ -151,10 +159,10 @@ func (c *Client) drop() error {
 
 // connect dials, unless a connection stands that its server has not closed.
 func (c *Client) connect(ctx context.Context) (*clientConn, error) {
-	if c.conn != nil && c.conn.socket.IsOpen() {
+	if c.conn != nil && quiet.Socket(c.conn.raw) {
 		return c.conn, nil
 	}
-	_ = c.drop() // it is closed
+	_ = c.drop() // it is closed, or about to be: TLS says so first
 	var conn net.Conn
 	var err error
 	if c.cfg.TLS != nil {
@@ -164,6 +172,10 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	raw := conn
+	if over, ok := conn.(*tls.Conn); ok {
+		raw = over.NetConn()
 	}
 	cfg := &thrift.TConfiguration{MaxFrameSize: maxFrame, MaxMessageSize: maxFrame}
 	socket := thrift.NewTSocketFromConnConf(conn, cfg)
@@ -179,6 +191,7 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 	}
 	c.conn = &clientConn{
 		socket: socket,
+		raw:    raw,
 		admin:  thriftbus.NewEventAdminClient(client("EventAdmin")),
 		bus:    thriftbus.NewEventBusClient(client("EventBus")),
 	}
@@ -239,19 +252,34 @@ func (c *Client) unasked(ctx context.Context) error {
 // unreached says of an error that is none of the server's what that means.
 func (c *Client) unreached(ctx, call context.Context, err error) error {
 	var application thrift.TApplicationException
+	var protocol thrift.TProtocolException
 	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("admin service at %s: %w", c.cfg.Address, ctx.Err())
+	case over(ctx) != nil:
+		return fmt.Errorf("admin service at %s: %w", c.cfg.Address, over(ctx))
 	case c.life.Err() != nil:
 		return fmt.Errorf("admin service at %s: %w; what was asked may be done", c.cfg.Address, eventbus.ErrClosed)
-	case call.Err() != nil:
+	case over(call) != nil:
 		return fmt.Errorf("admin service at %s: %w: no answer within %v; what was asked may be done", c.cfg.Address, ErrUnreachable, c.cfg.CallTimeout)
+	case errors.Is(err, errStrange):
+	case errors.As(err, &protocol) && protocol.TypeId() == thrift.SIZE_LIMIT:
+		return fmt.Errorf("admin service at %s: %w", c.cfg.Address, &eventbus.ArgumentError{
+			Field: "size", Value: "of the call, or of its answer", Reason: fmt.Sprintf("%v; at most %d bytes go into one message: send, or ask for, less at once", err, maxFrame),
+		})
 	case errors.As(err, &application) && application.TypeId() == thrift.UNKNOWN_METHOD:
 		return fmt.Errorf("the admin service at %s does not offer this call; is it of an older release? %w", c.cfg.Address, application)
 	case errors.As(err, &application):
 		return fmt.Errorf("admin service at %s: %w", c.cfg.Address, application)
 	}
 	return fmt.Errorf("admin service at %s: %w: %w", c.cfg.Address, ErrUnreachable, err)
+}
+
+// over returns the error of a context that has ended, or is about to: a dialer looks at
+// its deadline itself, and is a moment quicker.
+func over(ctx context.Context) error {
+	if end, ok := ctx.Deadline(); ok && ctx.Err() == nil && !time.Now().Before(end) {
+		return context.DeadlineExceeded
+	}
+	return ctx.Err()
 }
 
 // asked is ask within the usual time.

@@ -2,6 +2,7 @@ package admin_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -119,4 +120,77 @@ func TestClientAtAPortThatNeverAnswers(t *testing.T) {
 	}
 	calls.Wait()
 	ended()
+}
+
+// What answers in another protocol is no admin service.
+func TestClientAtThePortOfHTTP(t *testing.T) {
+	t.Parallel()
+	other, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer other.Close()
+	answered := make(chan error, 1)
+	go func() {
+		conn, err := other.Accept()
+		if err == nil {
+			_, err = conn.Read(make([]byte, 1))
+		}
+		if err == nil {
+			_, err = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+		}
+		answered <- err
+	}()
+	c, err := admin.NewClient(admin.ClientConfig{Address: other.Addr().String()})
+	require.NoError(t, err)
+	defer c.Close()
+	err = c.Ping(t.Context())
+	require.ErrorIs(t, err, admin.ErrUnreachable)
+	require.ErrorContains(t, err, "speaks something else than Thrift, as an HTTP server does")
+	require.NoError(t, <-answered)
+}
+
+// A connection that the server has closed, since nobody used it, is replaced before the
+// next call; over TLS, too, where a word of farewell comes first.
+func TestClientOfAServerThatClosesIdleConnections(t *testing.T) {
+	t.Parallel()
+	const idle = 50 * time.Millisecond
+	s, _ := service(t)
+	a := newAuthority(t)
+	for name, c := range map[string]struct {
+		server admin.ServerConfig
+		client admin.ClientConfig
+	}{
+		"plain": {},
+		"TLS": {
+			admin.ServerConfig{TLS: &tls.Config{Certificates: []tls.Certificate{a.issue("127.0.0.1")}}},
+			admin.ClientConfig{TLS: &tls.Config{RootCAs: a.pool}},
+		},
+	} {
+		c.server.Limits.Idle = idle
+		c.client.Address, _ = serve(t, s, c.server)
+		client := client(t, c.client)
+		for range 5 {
+			require.NoError(t, client.Ping(t.Context()), name)
+			<-time.After(3 * idle)
+		}
+	}
+}
+
+// What is too large for a message leaves nothing behind, and is no outage.
+func TestClientSaysWhatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	s, c, _ := pair(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	messages := make([]eventbus.Message, 16)
+	for i := range messages {
+		messages[i].Value = eventbus.Raw{Payload: make([]byte, 1<<20)}
+	}
+	_, err := c.SendBatch(t.Context(), topic, messages)
+	require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
+	require.NotErrorIs(t, err, eventbus.ErrUnavailable)
+	require.ErrorContains(t, err, "at most 16384000 bytes go into one message")
+	_, err = c.SendBatch(t.Context(), topic, messages[:8])
+	require.NoError(t, err)
+	stats, err := s.Stats(t.Context(), topic)
+	require.NoError(t, err)
+	require.EqualValues(t, 8, stats[0].Waiting)
 }

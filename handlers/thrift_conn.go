@@ -11,6 +11,7 @@ import (
 	"github.com/apache/thrift/lib/go/thrift"
 
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/quiet"
 )
 
 // thriftMethod is the one method of the service.
@@ -176,7 +177,7 @@ func (c *thriftConn) leftover() bool {
 
 // quiet says that the server has neither closed the connection nor said anything
 // more. TLS's own end of a connection counts as something said.
-func (c *thriftConn) quiet() bool { return quietSocket(c.raw) }
+func (c *thriftConn) quiet() bool { return quiet.Socket(c.raw) }
 
 // abort ends the connection at once.
 func (c *thriftConn) abort() { _ = c.raw.Close() }

@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
 
-package handlers
+package quiet
 
 import (
 	"net"
@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// quietSocket says that the peer has neither closed the connection nor sent
+// Socket says that the peer has neither closed the connection nor sent
 // anything that was not read. It does not wait and takes nothing.
-func quietSocket(conn net.Conn) bool {
+func Socket(conn net.Conn) bool {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {
 		return true
