@@ -90,7 +90,7 @@ func (b *Bus) Handle(topic, id string, handle EventHandle, cfg ...HandleConfig) 
 // without it the defaults hold.
 func (b *Bus) TryHandle(topic, id string, handle EventHandle, cfg ...HandleConfig) error {
 	doing := func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("register handler %q for topic %q", id, topic))
+		return errs.Doing(err, fmt.Sprintf("register handler %s for topic %s", errs.Quote(id), errs.Quote(topic)))
 	}
 	var c HandleConfig
 	if len(cfg) > 1 {

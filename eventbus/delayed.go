@@ -56,7 +56,7 @@ type DelayedPage struct {
 // there are, and when the next is due, Stats tells.
 func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (DelayedPage, error) {
 	doing := func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("list delayed events of topic %q, group %q", topic, d.group))
+		return errs.Doing(err, fmt.Sprintf("list delayed events of topic %s, group %s", errs.Quote(topic), errs.Quote(d.group)))
 	}
 	fallback(&q.Limit, defaultPage)
 	var bad []error
@@ -94,7 +94,9 @@ func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (Delay
 // they were sent stands (Topics.Delete); where several bear the id, all of them are,
 // up to about a thousand.
 func (d *Delayed) Cancel(ctx context.Context, topic, id string) (groups []string, err error) {
-	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("cancel event %q of topic %q", id, topic)) }
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("cancel event %s of topic %s", errs.Quote(id), errs.Quote(topic)))
+	}
 	if err := errors.Join(name.Check("topic", topic), checkID(id)); err != nil {
 		return nil, doing(err)
 	}
@@ -132,7 +134,7 @@ type UnreadableEvents struct {
 // group, and the first most members, up to 1000.
 func (d *Delayed) Unreadable(ctx context.Context, topic string, most int) (UnreadableEvents, error) {
 	doing := func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("list unreadable delayed events of topic %q, group %q", topic, d.group))
+		return errs.Doing(err, fmt.Sprintf("list unreadable delayed events of topic %s, group %s", errs.Quote(topic), errs.Quote(d.group)))
 	}
 	var bad []error
 	within(&bad, "most", most, 1, maxPage)

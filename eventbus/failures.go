@@ -122,7 +122,7 @@ const (
 // doing says of an error what was being done with a topic's failures.
 func (f *Failures) doing(what, topic string) func(err error) error {
 	return func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("%s topic %q, group %q", what, topic, f.group))
+		return errs.Doing(err, fmt.Sprintf("%s topic %s, group %s", what, errs.Quote(topic), errs.Quote(f.group)))
 	}
 }
 
@@ -165,7 +165,7 @@ func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (Fail
 
 // Get returns one failure with its event: ErrFailureNotFound.
 func (f *Failures) Get(ctx context.Context, topic, id string) (Failure, error) {
-	doing := f.doing(fmt.Sprintf("read failure %q of", id), topic)
+	doing := f.doing(fmt.Sprintf("read failure %s of", errs.Quote(id)), topic)
 	k, _, err := f.keys(ctx, topic)
 	if err != nil {
 		return Failure{}, doing(err)

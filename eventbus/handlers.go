@@ -79,7 +79,7 @@ type HandlerUpdate struct {
 // somewhere, and those for which settings are stored.
 func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error) {
 	doing := func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("list handlers of topic %q, group %q", topic, h.group))
+		return errs.Doing(err, fmt.Sprintf("list handlers of topic %s, group %s", errs.Quote(topic), errs.Quote(h.group)))
 	}
 	t, err := h.bus.Topics().read(ctx, topic)
 	if err != nil {
@@ -151,7 +151,7 @@ func (h *Handlers) Get(ctx context.Context, topic, id string) (HandlerInfo, erro
 // doing says of an error what was being done to a handler.
 func (h *Handlers) doing(verb, topic, id string) func(err error) error {
 	return func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("%s handler %q of topic %q, group %q", verb, id, topic, h.group))
+		return errs.Doing(err, fmt.Sprintf("%s handler %s of topic %s, group %s", verb, errs.Quote(id), errs.Quote(topic), errs.Quote(h.group)))
 	}
 }
 

@@ -105,7 +105,7 @@ func (b *Bus) Send(ctx context.Context, topic string, value any, opts ...SendOpt
 // their order, to every group, or none. Their payloads may have 64 MiB in all.
 // It returns their ids. Errors are those of Send.
 func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (ids []string, err error) {
-	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("send to topic %q", topic)) }
+	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("send to topic %s", errs.Quote(topic))) }
 	if err := name.Check("topic", topic); err != nil {
 		return nil, doing(err)
 	}

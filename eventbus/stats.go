@@ -44,7 +44,9 @@ type Stats struct {
 
 // Stats returns the figures of a topic, for each of its groups.
 func (b *Bus) Stats(ctx context.Context, topic string) ([]Stats, error) {
-	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("read figures of topic %q", topic)) }
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("read figures of topic %s", errs.Quote(topic)))
+	}
 	t, err := b.Topics().read(ctx, topic)
 	if err != nil {
 		return nil, doing(err)
@@ -65,7 +67,7 @@ func (b *Bus) Stats(ctx context.Context, topic string) ([]Stats, error) {
 // ErrGroupNotFound when the topic does not have it.
 func (b *Bus) GroupStats(ctx context.Context, topic string) (Stats, error) {
 	doing := func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("read figures of topic %q, group %q", topic, b.cfg.Group))
+		return errs.Doing(err, fmt.Sprintf("read figures of topic %s, group %q", errs.Quote(topic), b.cfg.Group))
 	}
 	k, t, err := b.Failures().keys(ctx, topic)
 	if err != nil {

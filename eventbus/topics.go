@@ -147,7 +147,7 @@ func (t *Topics) Create(ctx context.Context, topic string, cfg TopicConfig) erro
 
 // doingTo says of an error what was being done to a topic.
 func doingTo(verb, topic string) func(err error) error {
-	return func(err error) error { return errs.Doing(err, fmt.Sprintf("%s topic %q", verb, topic)) }
+	return func(err error) error { return errs.Doing(err, fmt.Sprintf("%s topic %s", verb, errs.Quote(topic))) }
 }
 
 // Get reads a topic: ErrTopicNotFound, ErrTopicDeleting.
@@ -298,7 +298,9 @@ func (t *Topics) Delete(ctx context.Context, topic string) error {
 // delayed already. A running bus adds its own. ErrGroupExists; ErrInvalidArgument where
 // the topic has 1000 groups already.
 func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) error {
-	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("add group %q to topic %q", g.Name, topic)) }
+	doing := func(err error) error {
+		return errs.Doing(err, fmt.Sprintf("add group %s to topic %s", errs.Quote(g.Name), errs.Quote(topic)))
+	}
 	if err := errors.Join(name.Check("topic", topic), g.check("")); err != nil {
 		return doing(err)
 	}
@@ -314,7 +316,7 @@ func (t *Topics) AddGroup(ctx context.Context, topic string, g GroupConfig) erro
 // its name is added before the last, AddGroup takes the steps that are left.
 func (t *Topics) RemoveGroup(ctx context.Context, topic, group string) error {
 	doing := func(err error) error {
-		return errs.Doing(err, fmt.Sprintf("remove group %q from topic %q", group, topic))
+		return errs.Doing(err, fmt.Sprintf("remove group %s from topic %s", errs.Quote(group), errs.Quote(topic)))
 	}
 	if err := errors.Join(name.Check("topic", topic), name.Check("group", group)); err != nil {
 		return doing(err)
@@ -324,6 +326,9 @@ func (t *Topics) RemoveGroup(ctx context.Context, topic, group string) error {
 	}
 	return doing(t.bus.store.RemoveGroup(ctx, topic, group))
 }
+
+// maxWrong is how many faults of settings are told at once.
+const maxWrong = 20
 
 // withDefaults returns the complete settings, as they are stored: 0 for no limit.
 func (c TopicConfig) withDefaults() (TopicConfig, error) {
@@ -348,8 +353,13 @@ func (c TopicConfig) withDefaults() (TopicConfig, error) {
 	}
 	seen, keys := map[string]bool{}, map[string]bool{}
 	for i, g := range groups {
+		if len(bad) >= maxWrong {
+			break // the caller knows by now
+		}
 		field := fmt.Sprintf("Groups[%d].", i)
-		bad = append(bad, g.check(field))
+		if err := g.check(field); err != nil {
+			bad = append(bad, err)
+		}
 		if seen[g.Name] {
 			bad = append(bad, errs.Invalid(field+"Name", g.Name, "it stands twice"))
 		}

@@ -6,6 +6,8 @@ package errs
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"unicode/utf8"
 )
 
 // Sentinels. eventbus/errors.go says when each occurs and what it leaves behind.
@@ -58,23 +60,42 @@ func (e *Argument) Error() string {
 // Unwrap makes errors.Is(err, InvalidArgument) hold.
 func (e *Argument) Unwrap() error { return InvalidArgument }
 
-// Invalid returns an *Argument. The value is quoted with %q when it is a
-// string, printed with %v otherwise, and cut at 80 bytes.
+// Invalid returns an *Argument. The value is quoted when it is a string, printed
+// with %v otherwise, and cut at 80 bytes, with how many it has.
 func Invalid(field string, value any, reason string, args ...any) error {
-	const longest = 80
 	text := ""
 	switch v := value.(type) {
 	case nil:
 	case string:
-		if len(v) > longest {
-			v = v[:longest] + "…"
-		}
-		text = fmt.Sprintf("%q", v)
+		text = quote(v, shown)
 	default:
 		text = fmt.Sprintf("%v", v)
-		if len(text) > longest {
-			text = text[:longest] + "…"
+		if len(text) > shown {
+			text = text[:shown] + "…"
 		}
 	}
 	return &Argument{Field: field, Value: text, Reason: fmt.Sprintf(reason, args...)}
+}
+
+const (
+	// shown is how many bytes are shown of what is wrong.
+	shown = 80
+	// longest is the greatest length of a name or an id, in bytes.
+	longest = 255
+)
+
+// Quote returns a name or an id in quotes. Of what is longer than one may be it is
+// the first 80 bytes and the length: who sends megabytes is not to get them back,
+// four times as long, in an error and in the log.
+func Quote(s string) string { return quote(s, longest) }
+
+func quote(s string, most int) string {
+	if len(s) <= most {
+		return strconv.Quote(s)
+	}
+	end := shown
+	for end > shown-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return fmt.Sprintf("%q… (%d bytes)", s[:end], len(s))
 }

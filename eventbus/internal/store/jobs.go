@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/seed4933/eventbus/eventbus/internal/errs"
 )
 
 // Job is the record of one job, by which all processes of a namespace know it.
@@ -61,14 +63,14 @@ func (s *Store) CancelJob(ctx context.Context, id string) (j Job, found bool, er
 func (s *Store) ForgetJob(ctx context.Context, id string) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	return s.wrap(ctx, fmt.Sprintf("forget job %q", id), s.rdb.Unlink(ctx, s.ns.job(id)).Err())
+	return s.wrap(ctx, fmt.Sprintf("forget job %s", errs.Quote(id)), s.rdb.Unlink(ctx, s.ns.job(id)).Err())
 }
 
 func (s *Store) job(ctx context.Context, verb, id string, args ...any) (j Job, found bool, err error) {
 	key := s.ns.job(id)
 	reply, err := s.eval(ctx, "job", []string{key}, args...).StringSlice()
 	if err != nil {
-		return Job{}, false, s.wrap(ctx, fmt.Sprintf("%s job %q", verb, id), err, key)
+		return Job{}, false, s.wrap(ctx, fmt.Sprintf("%s job %s", verb, errs.Quote(id)), err, key)
 	}
 	if len(reply) < 2 {
 		return Job{}, false, nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
+	"github.com/seed4933/eventbus/eventbus/internal/name"
 )
 
 // Delivery and Wire as they stand in the settings hash.
@@ -332,6 +333,10 @@ func (s *Store) AddGroup(ctx context.Context, topic string, g Group) error {
 
 // SetHandler stores, or with "" removes, what was set for a handler at run time.
 func (s *Store) SetHandler(ctx context.Context, topic, group, handler, settings string, ifRevision int64) (int64, error) {
+	doing := fmt.Sprintf("change handler %q of topic %q, group %s", handler, topic, errs.Quote(group))
+	if len(group) > name.MaxLen {
+		return 0, errs.Doing(errs.GroupNotFound, doing) // no topic has it, and Redis need not read it
+	}
 	e := Edit{IfRevision: ifRevision, Require: groupField(group)}
 	if settings == "" {
 		e.Remove = []string{handlerField(group, handler)}
@@ -342,7 +347,7 @@ func (s *Store) SetHandler(ctx context.Context, topic, group, handler, settings 
 	if errors.Is(err, errMissingField) {
 		err = errs.GroupNotFound
 	}
-	return revision, errs.Doing(err, fmt.Sprintf("change handler %q of topic %q, group %q", handler, topic, group))
+	return revision, errs.Doing(err, doing)
 }
 
 // announce tells all processes that a topic's settings have changed: the
