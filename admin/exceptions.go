@@ -3,8 +3,10 @@ package admin
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
@@ -57,8 +59,8 @@ var codes = []struct {
 	{ErrUnauthenticated, "unauthenticated", unauthenticated},
 }
 
-// toException is an error as the IDL says it, or the error itself, of which a
-// client sees the text alone.
+// toException is an error as the IDL says it, or one of which a client sees the text
+// alone.
 func toException(err error) error {
 	if err == nil {
 		return nil
@@ -68,11 +70,32 @@ func toException(err error) error {
 			return exception(c.kind, c.code, err)
 		}
 	}
-	return err
+	return errors.New(clip(err.Error(), maxText))
+}
+
+// maxText is how many bytes of a text an exception carries: who sends a list of ten
+// thousand wrong names is not told of each.
+const maxText = 4 << 10
+
+// maxName is how many bytes of a name or an id errors show, all that one may have. About
+// a job with a longer id Redis is not asked.
+const maxName = 255
+
+// clip returns a text as valid UTF-8, and of a longer one than most bytes the first of
+// them and how many there are.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return strings.ToValidUTF8(text, "?")
+	}
+	end := most
+	for end > most-utf8.UTFMax && !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… %d bytes", strings.ToValidUTF8(text[:end], "?"), len(text))
 }
 
 func exception(k kind, code string, err error) error {
-	text := err.Error()
+	text := clip(err.Error(), maxText)
 	switch k {
 	case notFound:
 		return &thriftbus.NotFound{Message: text, Code: code}
@@ -81,7 +104,7 @@ func exception(k kind, code string, err error) error {
 	case invalidArgument:
 		e := &thriftbus.InvalidArgument{Message: text, Code: code, Reason: text}
 		if all := arguments(err); len(all) == 1 {
-			e.Field, e.Reason = fieldName(all[0].Field), all[0].Reason
+			e.Field, e.Reason = clip(fieldName(all[0].Field), maxText), clip(all[0].Reason, maxText)
 		} else if code == "payload_too_large" {
 			e.Field = "payload"
 		}

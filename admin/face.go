@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"time"
 
 	"github.com/seed4933/eventbus/admin/internal/port"
@@ -43,7 +44,12 @@ func call[T any](ctx context.Context, f *face, level slog.Level, op string, do f
 	if f.log.Enabled(ctx, level) {
 		args := append([]any{"call", op, "by", callerName(who), "took", time.Since(began).Round(time.Microsecond)}, what...)
 		if err != nil {
-			args = append(args, "err", err)
+			args = append(args, "err", err.Error())
+		}
+		for i, arg := range args {
+			if s, ok := arg.(string); ok {
+				args[i] = clip(s, maxLogged)
+			}
 		}
 		f.log.Log(ctx, level, "admin call", args...)
 	}
@@ -58,6 +64,9 @@ func done(do func(ctx context.Context) error) func(ctx context.Context) (nothing
 	return func(ctx context.Context) (nothing, error) { return nothing{}, do(ctx) }
 }
 
+// maxLogged is how many bytes of each value a line of the log has.
+const maxLogged = 1 << 10
+
 // text is an argument as the log shows it: what is set in it, as JSON. It is written
 // only where a line is.
 func text(argument any) slog.LogValuer { return logged{argument} }
@@ -65,11 +74,53 @@ func text(argument any) slog.LogValuer { return logged{argument} }
 type logged struct{ argument any }
 
 func (l logged) LogValue() slog.Value {
-	b, err := json.Marshal(l.argument)
-	if err != nil {
+	left := maxLogged
+	b, err := json.Marshal(shortened(reflect.ValueOf(l.argument), &left).Interface())
+	switch {
+	case err != nil:
 		return slog.AnyValue(err)
+	case left < 0:
+		return slog.StringValue(fmt.Sprintf("%s… %d bytes of text", b[:min(len(b), maxLogged)], maxLogged-left))
 	}
-	return slog.StringValue(string(b))
+	return slog.StringValue(clip(string(b), maxLogged))
+}
+
+// shortened returns a copy of what is left of a value when no text of it counts beyond
+// as many bytes as are left; after that, those that were missing are below 0. An
+// element of a list counts as a byte at least. As JSON the whole could be six times as
+// long as the message in which it came.
+func shortened(v reflect.Value, left *int) reflect.Value {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return v
+		}
+		short := reflect.New(v.Type().Elem())
+		short.Elem().Set(shortened(v.Elem(), left))
+		return short
+	case reflect.Struct:
+		short := reflect.New(v.Type()).Elem()
+		for i := range v.NumField() {
+			short.Field(i).Set(shortened(v.Field(i), left))
+		}
+		return short
+	case reflect.Slice:
+		short := reflect.Zero(v.Type())
+		for i := range v.Len() {
+			keep := *left > 0
+			*left--
+			if element := shortened(v.Index(i), left); keep {
+				short = reflect.Append(short, element)
+			}
+		}
+		return short
+	case reflect.String:
+		text := v.String()
+		kept := text[:max(min(len(text), *left), 0)]
+		*left -= len(text)
+		return reflect.ValueOf(kept).Convert(v.Type())
+	}
+	return v
 }
 
 // topicAfter reads a topic as a change has left it.

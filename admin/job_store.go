@@ -36,6 +36,9 @@ func (s *jobStore) save(ctx context.Context, j Job, cancelled bool) (Job, bool, 
 
 // load reads a job: ErrJobNotFound.
 func (s *jobStore) load(ctx context.Context, id string) (Job, error) {
+	if len(id) > maxName {
+		return Job{}, fmt.Errorf("read job %q: %w", clip(id, maxName), ErrJobNotFound)
+	}
 	r, found, err := s.records.Load(ctx, id)
 	if err == nil && !found {
 		err = fmt.Errorf("read job %q: %w", id, ErrJobNotFound)
@@ -45,6 +48,9 @@ func (s *jobStore) load(ctx context.Context, id string) (Job, error) {
 
 // cancel asks whoever runs the job to end it: ErrJobNotFound.
 func (s *jobStore) cancel(ctx context.Context, id string) (Job, error) {
+	if len(id) > maxName {
+		return Job{}, fmt.Errorf("cancel job %q: %w", clip(id, maxName), ErrJobNotFound)
+	}
 	r, found, err := s.records.Cancel(ctx, id)
 	if err == nil && !found {
 		err = fmt.Errorf("cancel job %q: %w", id, ErrJobNotFound)

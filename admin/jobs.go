@@ -83,7 +83,7 @@ func (js *jobs) init(records *eventbus.JobRecords) {
 // of it: then it is as it is known here.
 func (js *jobs) begin(ctx context.Context, j Job, filter eventbus.FailureFilter, move mover) (Job, error) {
 	doing := func(err error) error {
-		return fmt.Errorf("begin to %s failures of topic %q, group %q: %w", j.Kind, j.Topic, j.Group, err)
+		return fmt.Errorf("begin to %s failures of topic %q, group %q: %w", j.Kind, clip(j.Topic, maxName), clip(j.Group, maxName), err)
 	}
 	j.ID, j.State = uuid.Must(uuid.NewV7()).String(), JobRunning
 	on, stop := context.WithCancelCause(context.WithoutCancel(ctx))

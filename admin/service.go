@@ -44,7 +44,7 @@ func (s *Service) Ping(ctx context.Context) error { return s.bus.Health(ctx) }
 // ListHandlers implements API.
 func (s *Service) ListHandlers(ctx context.Context, topic, group string, page Page) (HandlerPage, error) {
 	if err := page.check(); err != nil {
-		return HandlerPage{}, fmt.Errorf("list handlers of topic %q: %w", topic, err)
+		return HandlerPage{}, fmt.Errorf("list handlers of topic %q: %w", clip(topic, maxName), err)
 	}
 	all, err := s.bus.Handlers().InGroup(s.of(group)).List(ctx, topic)
 	if err != nil {
