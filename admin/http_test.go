@@ -13,13 +13,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/goleak"
 
 	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	redistest.Main(m, map[string]func(){"measured": serveMeasured})
+}
 
 var _ admin.Bus = (*eventbus.Bus)(nil)
 
