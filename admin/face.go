@@ -15,9 +15,10 @@ import (
 // face is the Thrift side of an API: it translates, asks who calls, and keeps the
 // log of who changed what. EventAdmin and EventBus are two of it.
 type face struct {
-	api   API
-	token string
-	log   *slog.Logger
+	api     API
+	token   string
+	log     *slog.Logger
+	refused port.Seldom
 }
 
 // quietly carries out a call that changes nothing, or sends events, of which there
@@ -35,7 +36,11 @@ func changes[T any](ctx context.Context, f *face, op string, do func(ctx context
 func call[T any](ctx context.Context, f *face, level slog.Level, op string, do func(ctx context.Context) (T, error), what ...any) (T, error) {
 	who, _ := port.ClientFrom(ctx)
 	if err := authenticate(who, f.token); err != nil {
-		f.log.Warn("admin call refused", "call", op, "by", callerName(who), "err", err)
+		level := slog.LevelDebug
+		if f.refused.Worth() {
+			level = slog.LevelWarn
+		}
+		f.log.Log(ctx, level, "admin call refused", "call", op, "by", callerName(who), "err", err)
 		var none T
 		return none, toException(err)
 	}

@@ -23,8 +23,6 @@ const (
 	// with bytes unread, its system would throw the answer away.
 	lingerTime  = 500 * time.Millisecond
 	lingerBytes = 256 << 10
-	// warnEvery is how often clients that are turned away are worth a warning.
-	warnEvery = time.Minute
 )
 
 // conn is a connection that is served by its own goroutine, until it is closed
@@ -209,8 +207,7 @@ func (c *conn) debug(what string, err error) {
 // turnedAway logs what also a client of this house may do by its settings, at level
 // warn, so that it is found; one each warnEvery, the others at debug.
 func (c *conn) turnedAway(what string, err error) {
-	now, last := time.Now().UnixNano(), c.server.warned.Load()
-	if isEnd(err) || last != 0 && now-last < int64(warnEvery) || !c.server.warned.CompareAndSwap(last, now) {
+	if isEnd(err) || !c.server.turnedAway.Worth() {
 		c.debug(what, err)
 		return
 	}

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -71,7 +70,8 @@ type Server struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed: no more connections are accepted
 	work   sync.WaitGroup
-	warned atomic.Int64 // when clients that were turned away were last worth a warning
+
+	turnedAway Seldom
 
 	mu        sync.Mutex
 	stopped   bool
