@@ -12,6 +12,22 @@ import (
 	"github.com/seed4933/eventbus/gen-go/eventbusv1"
 )
 
+// unfaked answers each call of a service with an error.
+type unfaked struct{}
+
+func (unfaked) Call(_ context.Context, method string, _, _ thrift.TStruct) (thrift.ResponseMeta, error) {
+	return thrift.ResponseMeta{}, fmt.Errorf("there is no fake of %s", method)
+}
+
+// echoAdmin answers getTopic with the name, whatever it is.
+type echoAdmin struct{ eventbusv1.EventAdmin }
+
+func newEchoAdmin() echoAdmin { return echoAdmin{eventbusv1.NewEventAdminClient(unfaked{})} }
+
+func (echoAdmin) GetTopic(_ context.Context, name string) (*eventbusv1.Topic, error) {
+	return &eventbusv1.Topic{Name: name}, nil
+}
+
 // fakeAdmin answers ping and getTopic; what the latter does is in the name.
 type fakeAdmin struct {
 	eventbusv1.EventAdmin
@@ -21,7 +37,7 @@ type fakeAdmin struct {
 }
 
 func newFakeAdmin() *fakeAdmin {
-	return &fakeAdmin{entered: make(chan struct{}, 1000), release: make(chan struct{})}
+	return &fakeAdmin{EventAdmin: eventbusv1.NewEventAdminClient(unfaked{}), entered: make(chan struct{}, 1000), release: make(chan struct{})}
 }
 
 func (a *fakeAdmin) Ping(context.Context) error { return nil }
@@ -59,6 +75,9 @@ func (a *fakeAdmin) GetTopic(ctx context.Context, name string) (*eventbusv1.Topi
 type fakeBus struct{ eventbusv1.EventBus }
 
 func (fakeBus) Send(_ context.Context, topic string, m *eventbusv1.Message) (string, error) {
+	if m == nil {
+		return "", fmt.Errorf("there is no message")
+	}
 	return fmt.Sprintf("%s %d %08x", topic, len(m.Payload), crc32.ChecksumIEEE(m.Payload)), nil
 }
 
@@ -66,10 +85,10 @@ func (fakeBus) SendBatch(_ context.Context, _ string, messages []*eventbusv1.Mes
 	return make([]string, len(messages)), nil
 }
 
-func newProcessor(a *fakeAdmin) thrift.TProcessor {
+func newProcessor(a eventbusv1.EventAdmin) thrift.TProcessor {
 	admin := eventbusv1.NewEventAdminProcessor(a)
 	return Multiplex(map[string]thrift.TProcessor{
 		"EventAdmin": admin,
-		"EventBus":   eventbusv1.NewEventBusProcessor(fakeBus{}),
+		"EventBus":   eventbusv1.NewEventBusProcessor(fakeBus{eventbusv1.NewEventBusClient(unfaked{})}),
 	}, admin)
 }
