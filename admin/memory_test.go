@@ -198,6 +198,18 @@ func plain(t reflect.Type, i int) reflect.Value {
 	return v
 }
 
+// arguments are such of a method; a text that comes first names the topic.
+func arguments(ctx context.Context, method reflect.Method) []reflect.Value {
+	args := []reflect.Value{reflect.ValueOf(ctx)}
+	for i := 1; i < method.Type.NumIn(); i++ {
+		args = append(args, plain(method.Type.In(i), 0))
+		if i == 1 && args[i].Kind() == reflect.String {
+			args[i].SetString(topic)
+		}
+	}
+	return args
+}
+
 // One well-formed message, as large as can be and of any kind, costs no more than its
 // bounded share of memory, and the log is told of it in a short line.
 func TestNoMessageCostsMuch(t *testing.T) {
@@ -249,13 +261,7 @@ func TestNoMessageCostsMuch(t *testing.T) {
 			method := of.Method(i)
 			for _, p := range places(method) {
 				for over, connect := range connections {
-					args := []reflect.Value{reflect.ValueOf(t.Context())}
-					for i := 1; i < method.Type.NumIn(); i++ {
-						args = append(args, plain(method.Type.In(i), 0))
-						if i == 1 && args[i].Kind() == reflect.String {
-							args[i].SetString(topic)
-						}
-					}
+					args := arguments(t.Context(), method)
 					p.fill(args, strings.Repeat(filler[over], largest))
 					measure()
 					err := call(connect, service, method, args)
