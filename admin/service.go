@@ -141,7 +141,7 @@ func checkFilter(kind JobKind, topic, group string, filter eventbus.FailureFilte
 		err = &eventbus.ArgumentError{Field: "ids", Value: fmt.Sprint(len(filter.IDs)), Reason: fmt.Sprintf("a job picks %d at most; begin several", maxJobIDs)}
 	}
 	if err != nil {
-		return fmt.Errorf("%s failures of topic %q, group %q: %w", kind, topic, group, err)
+		return fmt.Errorf("%s failures of topic %q, group %q: %w", kind, clip(topic, maxName), clip(group, maxName), err)
 	}
 	return nil
 }

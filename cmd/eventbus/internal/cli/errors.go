@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -208,10 +209,16 @@ var hints = []struct {
 // remoteHint is hint for what is reached through an admin service.
 func remoteHint(err error) string {
 	var stranger x509.UnknownAuthorityError
+	var name x509.HostnameError
+	var alert tls.AlertError
 	var argument *eventbus.ArgumentError
 	switch {
 	case errors.As(err, &stranger):
 		return "--admin-ca names the authority that signed it"
+	case errors.As(err, &name):
+		return "--admin or EVENTBUS_ADMIN must name the server as its certificate does"
+	case errors.As(err, &alert):
+		return "the server may want a certificate that an authority of its admin.tls client_ca has signed: --admin-cert with --admin-key"
 	case errors.Is(err, admin.ErrUnauthenticated):
 		return "--admin-token-file, or else EVENTBUS_ADMIN_TOKEN, gives the token of the service's settings"
 	case errors.Is(err, eventbus.ErrPayloadTooLarge) && errors.As(err, &argument):
