@@ -215,7 +215,7 @@ type question func(api admin.API) (answer any, err error)
 
 func only(err error) (any, error) { return nil, err }
 
-func plain(t eventbus.Topic) eventbus.Topic {
+func stripped(t eventbus.Topic) eventbus.Topic {
 	t.Created, t.Revision = time.Time{}, 0
 	return t
 }
@@ -237,7 +237,7 @@ func (a arguments) question(topic string) (what string, ask question) {
 		u := a.topicUpdate()
 		return kind, func(api admin.API) (any, error) { _, err := api.UpdateTopic(ctx, name, u); return only(err) }
 	case "get":
-		return kind, func(api admin.API) (any, error) { t, err := api.GetTopic(ctx, name); return plain(t), err }
+		return kind, func(api admin.API) (any, error) { t, err := api.GetTopic(ctx, name); return stripped(t), err }
 	case "enable":
 		return kind, func(api admin.API) (any, error) { return only(api.EnableTopic(ctx, name)) }
 	case "disable":
@@ -256,7 +256,7 @@ func (a arguments) question(topic string) (what string, ask question) {
 		return kind, func(api admin.API) (any, error) {
 			p, err := api.ListTopics(ctx, page)
 			for i := range p.Topics {
-				p.Topics[i] = plain(p.Topics[i])
+				p.Topics[i] = stripped(p.Topics[i])
 			}
 			return p, err
 		}

@@ -138,7 +138,9 @@ func TestReadingSettingsThatFailsHalfWay(t *testing.T) {
 		}
 		return nil
 	}}, slog.New(slog.DiscardHandler), "changed", "a", "b", "c", "d", "e", "f", "g")
-	for range 3 {
+	// A round in which the topic is read last arms nothing.
+	for round := 0; round < 3 || failed.Load() == 0; round++ {
+		require.Less(t, round, 50, "no reading was made to fail")
 		require.Eventually(t, func() bool { return b.Health(t.Context()) == nil }, patience, 10*time.Millisecond)
 		before := reads.Load()
 		require.NoError(t, admin.Topics().Disable(t.Context(), "changed"))
@@ -156,7 +158,6 @@ func TestReadingSettingsThatFailsHalfWay(t *testing.T) {
 			require.FailNow(t, "it is not served")
 		}
 	}
-	require.Positive(t, failed.Load())
 }
 
 // That Redis has lost its data is told once, also where joining anew fails at first;

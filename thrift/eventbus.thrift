@@ -15,6 +15,9 @@
 //    most. `next_cursor` is the cursor of the page that follows, empty at the end. A
 //    page may be shorter than was asked for, or empty, although more follow: go on
 //    until next_cursor is empty. A cursor is valid only for the call that returned it.
+//    getStats, Topic.groups and cancelDelayed have no pages: a topic has at most 1000
+//    groups.
+//  - Where -1 means no limit, what is below it is an error.
 //  - Messages have at most 16 384 000 bytes, the usual limit of frames.
 //  - Fields and enum values will be added. What a client does not know it may
 //    ignore; what the server does not know it refuses with InvalidArgument where
@@ -25,7 +28,10 @@
 // "EventBus"; calls that name no service reach EventAdmin.
 //
 // A server with a token wants it with every call, as "Bearer <token>" in the
-// header "Authorization": of HTTP, or of THeader (there "authorization").
+// header "Authorization": of HTTP, or of THeader (there "authorization"). A call of
+// more than about 16 KiB whose token is missing or wrong is refused before it is
+// read: with a TApplicationException, over HTTP with status 401. ping says
+// Unauthenticated; call it first.
 
 namespace go eventbusv1
 namespace java io.github.seed4933.eventbus.v1
