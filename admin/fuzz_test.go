@@ -58,7 +58,7 @@ func calls() (all [][]byte) {
 			of := map[string]reflect.Type{"EventAdmin": reflect.TypeFor[thriftbus.EventAdmin](), "EventBus": reflect.TypeFor[thriftbus.EventBus]()}[service]
 			for i := range of.NumMethod() {
 				for _, p := range append(places(of.Method(i)), place{fill: func([]reflect.Value, string) {}}) {
-					args := arguments(context.Background(), of.Method(i))
+					args := largeArguments(context.Background(), of.Method(i))
 					p.fill(args, "text")
 					reflect.ValueOf(client(r)).MethodByName(of.Method(i).Name).Call(args)
 					if len(r.bytes) < 10_000 {

@@ -31,7 +31,7 @@ const (
 	maxGrowth = 50 << 20
 	// maxSent is the same for events that are sent, which stand there three times for a
 	// moment: as they came, as the bus has them, and as base64 in an envelope.
-	maxSent = 60 << 20
+	maxSent = 96 << 20
 	// maxLine is how long a line of the log may be: some values of a kibibyte, each
 	// byte of which takes four in quotes.
 	maxLine = 20 << 10
@@ -198,8 +198,8 @@ func plain(t reflect.Type, i int) reflect.Value {
 	return v
 }
 
-// arguments are such of a method; a text that comes first names the topic.
-func arguments(ctx context.Context, method reflect.Method) []reflect.Value {
+// largeArguments are such of a method; a text that comes first names the topic.
+func largeArguments(ctx context.Context, method reflect.Method) []reflect.Value {
 	args := []reflect.Value{reflect.ValueOf(ctx)}
 	for i := 1; i < method.Type.NumIn(); i++ {
 		args = append(args, plain(method.Type.In(i), 0))
@@ -261,7 +261,7 @@ func TestNoMessageCostsMuch(t *testing.T) {
 			method := of.Method(i)
 			for _, p := range places(method) {
 				for over, connect := range connections {
-					args := arguments(t.Context(), method)
+					args := largeArguments(t.Context(), method)
 					p.fill(args, strings.Repeat(filler[over], largest))
 					measure()
 					err := call(connect, service, method, args)

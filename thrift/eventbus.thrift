@@ -693,7 +693,11 @@ service EventAdmin {
   Handler getHandler(1: HandlerRef handler)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
-  /** Changes settings. Running processes follow within a second; the handler need not run yet. Returns the topic's revision. */
+  /**
+   * Changes settings. Running processes follow within a second. Returns the topic's revision.
+   * The handler need not run anywhere: an id that nothing knows is taken as well, and shown
+   * by listHandlers from then on.
+   */
   i64 updateHandler(1: HandlerRef handler, 2: HandlerUpdate update)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
@@ -701,7 +705,7 @@ service EventAdmin {
   void enableHandler(1: HandlerRef handler)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
-  /** Its share of each event waits until it is enabled again. */
+  /** Its share of each event waits until it is enabled again. An id that nothing knows is taken, as by updateHandler. */
   void disableHandler(1: HandlerRef handler)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 

@@ -10736,7 +10736,9 @@ type EventAdmin interface {  //What operators do.
   // Parameters:
   //  - Handler
   GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error)
-  // Changes settings. Running processes follow within a second; the handler need not run yet. Returns the topic's revision.
+  // Changes settings. Running processes follow within a second. Returns the topic's revision.
+  // The handler need not run anywhere: an id that nothing knows is taken as well, and shown
+  // by listHandlers from then on.
   // 
   // Parameters:
   //  - Handler
@@ -10747,7 +10749,7 @@ type EventAdmin interface {  //What operators do.
   // Parameters:
   //  - Handler
   EnableHandler(ctx context.Context, handler *HandlerRef) (_err error)
-  // Its share of each event waits until it is enabled again.
+  // Its share of each event waits until it is enabled again. An id that nothing knows is taken, as by updateHandler.
   // 
   // Parameters:
   //  - Handler
@@ -11257,7 +11259,9 @@ func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) 
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getHandler failed: unknown result")
 }
 
-// Changes settings. Running processes follow within a second; the handler need not run yet. Returns the topic's revision.
+// Changes settings. Running processes follow within a second. Returns the topic's revision.
+// The handler need not run anywhere: an id that nothing knows is taken as well, and shown
+// by listHandlers from then on.
 // 
 // Parameters:
 //  - Handler
@@ -11319,7 +11323,7 @@ func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRe
   return nil
 }
 
-// Its share of each event waits until it is enabled again.
+// Its share of each event waits until it is enabled again. An id that nothing knows is taken, as by updateHandler.
 // 
 // Parameters:
 //  - Handler
