@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"runtime"
@@ -84,7 +85,9 @@ func serveAsChild() error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
-	s := New(Config{Processor: newProcessor(newFakeAdmin()), Log: log})
+	mux := http.NewServeMux()
+	s := New(Config{Processor: newProcessor(newFakeAdmin()), HTTP: mux, Log: log})
+	mux.Handle("/thrift", s.ThriftHandler())
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(l) }()
 	fmt.Println(l.Addr())

@@ -3,6 +3,7 @@ package port
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -91,7 +92,14 @@ func floods() []flood {
 // can be: the memory stays within its bounds, and small calls do not wait.
 func TestServer_Memory(t *testing.T) {
 	t.Parallel()
+	all := floods()
 	for _, f := range floods() {
+		all = append(all, flood{f.name + " over HTTP", func() []byte {
+			body := f.bytes()
+			return fmt.Appendf(nil, "POST /thrift HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-thrift\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+		}})
+	}
+	for _, f := range all {
 		t.Run(f.name, func(t *testing.T) {
 			c := startChild(t, 0)
 			stillServes(t, c.addr)
