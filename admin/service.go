@@ -175,13 +175,6 @@ func (s *Service) ListUnreadable(ctx context.Context, topic, group string, most 
 	}
 	u, err := s.bus.Delayed().InGroup(s.of(group)).Unreadable(ctx, topic, most)
 	u.Members = some(u.Members)
-	bytes := 0
-	for i, m := range u.Members {
-		if bytes += len(m); bytes > maxPageBytes && i > 0 {
-			u.Members = u.Members[:i]
-			break
-		}
-	}
 	return u, err
 }
 

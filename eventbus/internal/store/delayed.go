@@ -6,7 +6,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -314,26 +313,20 @@ func dueTime(score float64) time.Time {
 	return time.UnixMilli(int64(min(max(score, 0), float64(endOfTime.UnixMilli())))).UTC()
 }
 
+// maxUnreadableBytes is how much of what was set aside is read at once.
+const maxUnreadableBytes = 1 << 20
+
 // Unreadable returns how many members were set aside that are none of Redisson's,
-// and the first of them, up to most.
+// and the first of them, up to most, and as far as a bounded reply holds them.
 func (s *Store) Unreadable(ctx context.Context, k *Keys, delivery Delivery, most int) (total int64, members [][]byte, err error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	doing := fmt.Sprintf("list unreadable delayed events of topic %q, group %q", k.Topic, k.Group)
-	if total, err = s.rdb.LLen(ctx, k.Unreadable).Result(); err != nil || total == 0 {
-		return 0, nil, s.wrap(ctx, doing, err, k.Unreadable)
-	}
 	// They stand as due events do in a queue; see Transfer.
-	from, to := int64(0), int64(most)-1
-	if delivery == AtLeastOnce {
-		from, to = -int64(most), -1
+	right := flag(delivery == AtLeastOnce)
+	reply, err := s.eval(ctx, "unreadable", []string{k.Unreadable}, right, most, maxUnreadableBytes).Slice()
+	if err != nil {
+		return 0, nil, s.wrap(ctx, fmt.Sprintf("list unreadable delayed events of topic %q, group %q", k.Topic, k.Group), err, k.Unreadable)
 	}
-	texts, err := s.rdb.LRange(ctx, k.Unreadable, from, to).Result()
-	if delivery == AtLeastOnce {
-		slices.Reverse(texts)
+	for _, member := range reply[1:] {
+		members = append(members, []byte(member.(string)))
 	}
-	for _, text := range texts {
-		members = append(members, []byte(text))
-	}
-	return total, members, s.wrap(ctx, doing, err, k.Unreadable)
+	return reply[0].(int64), members, nil
 }

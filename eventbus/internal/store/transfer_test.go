@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/eventbus/internal/errs"
@@ -23,6 +24,7 @@ func transferring() []test {
 		{name: "IsBounded", run: transferIsBounded},
 		{name: "IsBoundedInBytes", run: transferIsBoundedInBytes, real: true},
 		{name: "SetsAsideWhatItCannotRead", run: transferSetsAside},
+		{name: "ReadsWhatWasSetAsideInBounds", run: unreadableIsReadInBounds},
 		{name: "OfADisabledTopicWaits", run: transferOfADisabledTopicWaits},
 		{name: "OfAtMostOncePushesAsRedissonDoes", run: transferOfAtMostOnce},
 		{name: "GoesToAQueueOfTheUsers", run: transferGoesToAQueueOfTheUsers},
@@ -138,6 +140,29 @@ func transferSetsAside(b *bed) {
 	require.NoError(b, err)
 	require.EqualValues(b, len(bad), total)
 	require.Equal(b, raw(bad[:3]), first, "the oldest first")
+}
+
+// What others have put there may be of any size, and is not read all at once.
+func unreadableIsReadInBounds(b *bed) {
+	for _, c := range []struct{ size, want int }{{400 << 10, 2}, {5 << 20, 1}, {10, 8}} {
+		var members []string
+		for i := range 8 {
+			members = append(members, strings.Repeat(string(rune('a'+i)), c.size))
+		}
+		for delivery, push := range map[store.Delivery]func(m string) *redis.IntCmd{
+			store.AtLeastOnce: func(m string) *redis.IntCmd { return b.rdb.LPush(b.Context(), b.keys.Unreadable, m) },
+			store.AtMostOnce:  func(m string) *redis.IntCmd { return b.rdb.RPush(b.Context(), b.keys.Unreadable, m) },
+		} {
+			for _, m := range members {
+				require.NoError(b, push(m).Err())
+			}
+			total, first, err := b.store.Unreadable(b.Context(), &b.keys, delivery, 100)
+			require.NoError(b, err)
+			require.EqualValues(b, len(members), total)
+			require.Equal(b, raw(members[:c.want]), first)
+			require.NoError(b, b.rdb.Del(b.Context(), b.keys.Unreadable).Err())
+		}
+	}
 }
 
 func transferOfADisabledTopicWaits(b *bed) {
