@@ -30,19 +30,27 @@ func (f *refusing) ListConsumers(context.Context, admin.Page) (admin.ConsumerPag
 func (f *refusing) GetJob(context.Context, string) (admin.Job, error)    { return admin.Job{}, f.err() }
 func (f *refusing) CancelJob(context.Context, string) (admin.Job, error) { return admin.Job{}, f.err() }
 
-// recorded is the bytes of the calls that are made of a generated client.
+// recorded is the bytes of the calls that are made of a generated client, each with
+// its arguments and with none.
 type recorded struct {
 	service  string
 	protocol func(thrift.TTransport) thrift.TProtocol
-	bytes    []byte
+	all      [][]byte
 }
 
 func (r *recorded) Call(ctx context.Context, method string, args, _ thrift.TStruct) (thrift.ResponseMeta, error) {
-	b := thrift.NewTMemoryBuffer()
-	p := r.protocol(b)
-	err := errors.Join(p.WriteMessageBegin(ctx, r.service+":"+method, thrift.CALL, 1), args.Write(ctx, p), p.WriteMessageEnd(ctx), p.Flush(ctx))
-	r.bytes = b.Bytes()
-	return thrift.ResponseMeta{}, errors.Join(err, io.EOF) // nobody answers
+	for _, a := range []thrift.TStruct{args, &thriftbus.EventAdminPingArgs{}} {
+		b := thrift.NewTMemoryBuffer()
+		p := r.protocol(b)
+		err := errors.Join(p.WriteMessageBegin(ctx, r.service+":"+method, thrift.CALL, 1), a.Write(ctx, p), p.WriteMessageEnd(ctx), p.Flush(ctx))
+		if err != nil {
+			return thrift.ResponseMeta{}, err
+		}
+		if b.Len() < 10_000 {
+			r.all = append(r.all, b.Bytes())
+		}
+	}
+	return thrift.ResponseMeta{}, io.EOF // nobody answers
 }
 
 // calls returns one call of each method for each of its places, with a short text there.
@@ -61,11 +69,9 @@ func calls() (all [][]byte) {
 					args := largeArguments(context.Background(), of.Method(i))
 					p.fill(args, "text")
 					reflect.ValueOf(client(r)).MethodByName(of.Method(i).Name).Call(args)
-					if len(r.bytes) < 10_000 {
-						all = append(all, r.bytes)
-					}
 				}
 			}
+			all = append(all, r.all...)
 		}
 	}
 	return all
