@@ -33,6 +33,9 @@ func (m *model) pushed(key string, list *[]string, left bool, entries []string) 
 
 func (m *model) moveDue(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	moved, _, orphans, err := m.store.MoveDue(t.Context(), &g.keys)
 	require.NoError(t, err)
 	require.Empty(t, orphans)
@@ -53,6 +56,9 @@ func (m *model) moveDue(t *rapid.T) {
 // becomeDue lets time pass for one failure.
 func (m *model) becomeDue(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	for _, id := range slices.Sorted(maps.Keys(g.failures)) {
 		if f := g.failures[id]; f.set == store.RetrySet && !f.due {
 			f.due = true
@@ -72,6 +78,9 @@ func (m *model) pick(t *rapid.T, g *side) []string {
 // read is the first half of a replay; before the second, anything may happen.
 func (m *model) read(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	ids := m.pick(t, g)
 	records, err := m.store.ReadFailures(t.Context(), &g.keys, ids)
 	require.NoError(t, err)
@@ -87,6 +96,9 @@ func (m *model) read(t *rapid.T) {
 
 func (m *model) replay(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	if len(g.reads) == 0 {
 		return // nothing was read
 	}
@@ -111,6 +123,9 @@ func (m *model) replay(t *rapid.T) {
 
 func (m *model) discard(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	ids := m.pick(t, g)
 	n, err := m.store.Discard(t.Context(), &g.keys, picks(append(ids, ids...)...))
 	require.NoError(t, err)
@@ -128,6 +143,9 @@ func (m *model) discard(t *rapid.T) {
 
 func (m *model) expire(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	limit := rapid.Int64Range(1, 4).Draw(t, "limit")
 	n, err := m.store.Expire(t.Context(), &g.keys, &store.Topic{DeadLimit: limit})
 	require.NoError(t, err)
@@ -138,6 +156,9 @@ func (m *model) expire(t *rapid.T) {
 // die ends a consumer without its giving anything back.
 func (m *model) die(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	if len(g.live) == 0 {
 		return // nobody lives
 	}
@@ -153,6 +174,9 @@ func (m *model) die(t *rapid.T) {
 // reclaim is what live consumers do for dead ones.
 func (m *model) reclaim(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	require.NoError(t, m.keeper.Inspect(t.Context(), &g.keys))
 	var entries []string
 	for _, consumer := range g.dead {
@@ -175,6 +199,9 @@ func (m *model) reclaim(t *rapid.T) {
 // claims.
 func (m *model) hearBell(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	n, err := m.rdb.LPopCount(t.Context(), g.keys.Bell, 10).Result()
 	if g.bell {
 		require.NoError(t, err)
@@ -187,6 +214,9 @@ func (m *model) hearBell(t *rapid.T) {
 
 func (m *model) sweep(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	_, rang, err := m.store.Ring(t.Context(), &g.keys)
 	require.NoError(t, err)
 	require.Equal(t, !g.bell && len(g.queue)+len(g.returns) > 0, rang)
@@ -216,6 +246,9 @@ func (m *model) toggle(t *rapid.T) {
 // removeGroup is rare: it takes all that the group holds along.
 func (m *model) removeGroup(t *rapid.T) {
 	g := m.group(t)
+	if g == nil {
+		return // no group is there
+	}
 	if rapid.IntRange(0, 7).Draw(t, "rarely") > 0 {
 		return // not this time
 	}
