@@ -58,7 +58,7 @@ func (b *bed) requireNew(entries ...string) {
 	require.Equal(b, []string{entries[0]}, slices.Collect(maps.Values(b.hash(b.keys.Inflight(consumer)))))
 	require.Equal(b, map[string]string{"sent": "3"}, b.hash(b.keys.Counts))
 	require.Empty(b, b.topic.Handlers[group])
-	require.ElementsMatch(b, []string{b.keys.Queue, b.keys.Bell, b.keys.Holders, b.keys.Counts, b.keys.Inflight(consumer), "group|" + group}, b.ofGroup(group))
+	require.ElementsMatch(b, []string{b.keys.Queue, b.keys.Bell, b.keys.Holders, b.keys.Counts, b.keys.Inflight(consumer), "group|" + group, "since|" + group}, b.ofGroup(group))
 }
 
 // begin has the group, new, take three entries, the first of them into flight.
@@ -93,7 +93,7 @@ func removalCanBeCutAnywhere(b *bed) {
 					return
 				}
 				require.NoError(b, err)
-				require.Equal(b, []string{"group|" + group}, b.ofGroup(group))
+				require.ElementsMatch(b, []string{"group|" + group, "since|" + group}, b.ofGroup(group))
 				b.requireNew(b.begin()...)
 			},
 			"deleted": func() {
