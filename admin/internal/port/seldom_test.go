@@ -26,9 +26,9 @@ func TestSeldom(t *testing.T) {
 			}
 			askers.Wait()
 			require.EqualValues(t, 1, worth.Load())
-			time.Sleep(warnEvery - 1) // the clock of the bubble
+			<-time.After(warnEvery - 1) // by the clock of the bubble
 			require.False(t, s.Worth())
-			time.Sleep(time.Nanosecond)
+			<-time.After(time.Nanosecond)
 		}
 	})
 }
