@@ -36,11 +36,7 @@ func changes[T any](ctx context.Context, f *face, op string, do func(ctx context
 func call[T any](ctx context.Context, f *face, level slog.Level, op string, do func(ctx context.Context) (T, error), what ...any) (T, error) {
 	who, _ := port.ClientFrom(ctx)
 	if err := authenticate(who, f.token); err != nil {
-		level := slog.LevelDebug
-		if f.refused.Worth() {
-			level = slog.LevelWarn
-		}
-		f.log.Log(ctx, level, "admin call refused", "call", op, "by", callerName(who), "err", err)
+		f.refused.Log(f.log, "admin call refused", "call", op, "by", callerName(who), "err", err)
 		var none T
 		return none, toException(err)
 	}

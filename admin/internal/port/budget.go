@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -51,18 +52,26 @@ var errTooCostly = errors.New("the message takes up more memory than one message
 // A message that finds the common part used up waits for the lane and, once
 // it has it, can always be read to its end. So messages that together are too
 // big are read one after another, where with the common part alone each would
-// hold a piece and wait for the others' for ever. Who waits is served in order.
+// hold a piece and wait for the others' for ever. Who waits is served in order; but
+// every other time the lane goes to the message that has begun last, or one that has
+// only come would wait for a crowd of clients that are stuck.
 //
 // What was given back is garbage until it is collected, and the collector may
 // let it grow to as much again as is in use. So who gets the lane collects
 // first, when there is much of it: once for a message that is large itself.
+//
+// Who has memory and is slow to send or to take its bytes is closed when others wait:
+// see pace.
 type budget struct {
 	mu      sync.Mutex
 	common  int64 // what is left of it
 	lane    int64 // how much one message may take of it
 	holder  *account
-	garbage int64     // how much was given back since the lane was last given
-	waiting list.List // of *request
+	garbage int64        // how much was given back since the lane was last given
+	waiting list.List    // of *request
+	begun   atomic.Int64 // how many messages have
+	latest  bool         // the lane goes next to the message that has begun last
+	owners  map[*account]struct{}
 }
 
 type request struct {
@@ -76,21 +85,25 @@ type request struct {
 // largest bytes costs more.
 func newBudget(total int64, largest int) *budget {
 	lane := bytesCost(largest) + grain
-	return &budget{common: max(total-lane, 0), lane: lane}
+	return &budget{common: max(total-lane, 0), lane: lane, owners: map[*account]struct{}{}}
 }
 
 // account is what one message has of the budget. It is for one goroutine.
 type account struct {
 	budget *budget
-	gone   <-chan struct{} // closed: wait no longer
-	barred error           // not nil: the message is to have its free cost alone, and this is why
-	credit int64           // taken and not used yet
-	common int64           // taken from the common part
-	lane   int64           // taken from the lane
+	number int         // the messages are counted
+	entry  *entry      // of the connection; nil when it is not known
+	pace   *pace       // of its client
+	slow   atomic.Bool // the connection was closed for its pace
+	barred error       // not nil: the message is to have its free cost alone, and this is why
+	credit int64       // taken and not used yet
+	asked  bool        // it has asked for more than its free cost
+	common int64       // taken from the common part; under the budget's lock
+	lane   int64       // taken from the lane; under the budget's lock
 }
 
-func (b *budget) open(gone <-chan struct{}) *account {
-	return &account{budget: b, gone: gone, credit: freeCost}
+func (b *budget) open(e *entry, p *pace) *account {
+	return &account{budget: b, number: int(b.begun.Add(1)), entry: e, pace: p, credit: freeCost}
 }
 
 // take returns once the message may cost so much more, or with an error when
@@ -113,6 +126,7 @@ func (a *account) take(cost int64, until time.Time) error {
 
 func (a *account) grow(want int64, until time.Time) error {
 	b := a.budget
+	a.asked = true
 	b.mu.Lock()
 	switch {
 	case want > b.lane || b.holder == a && a.lane+want > b.lane:
@@ -123,8 +137,7 @@ func (a *account) grow(want int64, until time.Time) error {
 		b.mu.Unlock()
 		return nil
 	case b.waiting.Len() == 0 && b.common >= want:
-		b.common -= want
-		a.common += want
+		b.give(a, want)
 		b.mu.Unlock()
 		return nil
 	}
@@ -136,18 +149,30 @@ func (a *account) grow(want int64, until time.Time) error {
 }
 
 func (a *account) wait(r *request, place *list.Element, until time.Time) error {
+	b := a.budget
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
-	select {
-	case <-r.granted:
-		if r.collect {
-			runtime.GC()
-		}
-		return nil
-	case <-timer.C:
-	case <-a.gone:
+	tick := time.NewTicker(hurryEvery)
+	defer tick.Stop()
+	var gone <-chan struct{}
+	if a.entry != nil {
+		gone = a.entry.gone
 	}
-	b := a.budget
+	for waits := true; waits; {
+		b.hurry()
+		select {
+		case <-r.granted:
+			if r.collect {
+				runtime.GC()
+			}
+			return nil
+		case <-tick.C:
+		case <-timer.C:
+			waits = false
+		case <-gone:
+			waits = false
+		}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
@@ -160,39 +185,90 @@ func (a *account) wait(r *request, place *list.Element, until time.Time) error {
 	return errNoMemory
 }
 
-// grant serves those who wait, in order, as far as it goes. The budget is locked.
+// hurryEvery is how often who waits looks at whether others are too slow.
+const hurryEvery = 50 * time.Millisecond
+
+// hurry closes the connections that have memory and do not keep up with the pace. Who
+// only pauses, and has taken little of the lane, gives it up: what it has counts as
+// taken from the common part, which may owe maxDebt.
+func (b *budget) hurry() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for a := range b.owners {
+		if a.entry != nil && !a.slow.Load() && a.pace.behind(mayLag, a.entry.conn) {
+			a.slow.Store(true)
+			a.entry.close()
+		}
+	}
+	if a := b.holder; a != nil && a.entry != nil && b.common-a.lane >= -maxDebt && a.pace.behind(mayPause, a.entry.conn) {
+		b.give(a, a.lane)
+		a.lane, b.holder = 0, nil
+		b.grant()
+	}
+}
+
+// maxDebt is how many bytes those have who have lost the lane.
+const maxDebt = 4 << 20
+
+// give gives memory of the common part. The budget is locked.
+func (b *budget) give(a *account, cost int64) {
+	b.common -= cost
+	a.common += cost
+	b.owners[a] = struct{}{}
+}
+
+// grant serves those who wait, as far as it goes. The budget is locked.
 func (b *budget) grant() {
 	for b.waiting.Len() > 0 {
-		first := b.waiting.Front()
-		r := first.Value.(*request)
-		switch {
-		case b.common >= r.cost:
-			b.common -= r.cost
-			r.account.common += r.cost
+		next := b.waiting.Front()
+		switch first := next.Value.(*request); {
+		case b.common >= first.cost:
+			b.give(first.account, first.cost)
 		case b.holder == nil:
-			b.holder = r.account
-			r.account.lane += r.cost
-			if b.garbage >= muchGarbage {
-				r.collect, b.garbage = true, 0
+			if b.latest {
+				next = b.latestBegun()
 			}
+			b.latest = !b.latest
+			b.giveLane(next.Value.(*request))
 		default:
 			return
 		}
-		b.waiting.Remove(first)
-		close(r.granted)
+		b.waiting.Remove(next)
+		close(next.Value.(*request).granted)
+	}
+}
+
+// latestBegun is the request of the message that has begun last.
+func (b *budget) latestBegun() *list.Element {
+	latest := b.waiting.Front()
+	for e := latest.Next(); e != nil; e = e.Next() {
+		if e.Value.(*request).account.number > latest.Value.(*request).account.number {
+			latest = e
+		}
+	}
+	return latest
+}
+
+func (b *budget) giveLane(r *request) {
+	b.holder = r.account
+	r.account.lane += r.cost
+	b.owners[r.account] = struct{}{}
+	if b.garbage >= muchGarbage {
+		r.collect, b.garbage = true, 0
 	}
 }
 
 // close gives everything back.
 func (a *account) close() {
-	if a.common == 0 && a.lane == 0 {
-		return // it never asked
+	if !a.asked {
+		return
 	}
 	b := a.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.common += a.common
 	b.garbage += a.common + a.lane
+	delete(b.owners, a)
 	if b.holder == a {
 		b.holder = nil
 	}

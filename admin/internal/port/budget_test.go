@@ -1,6 +1,7 @@
 package port
 
 import (
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -9,25 +10,25 @@ import (
 )
 
 // newTestBudget has a common part of three grains and a lane of eight.
-func newTestBudget() *budget { return &budget{common: 3 * grain, lane: 8 * grain} }
+func newTestBudget() *budget { return &budget{common: 3 * grain, lane: 8 * grain, owners: map[*account]struct{}{}} }
 
 func TestBudget_Free(t *testing.T) {
 	t.Parallel()
 	b := &budget{}
-	a := b.open(nil)
+	a := b.open(nil, nil)
 	require.NoError(t, a.take(freeCost, time.Now()))
 	require.ErrorIs(t, a.take(1, time.Now()), errTooCostly)
 }
 
-// Messages that together cost more than there is: one has the lane, the next
-// one gets it when that is done, in the order of asking.
+// Messages that together cost more than there is: one has the lane, and when that is
+// done the others get it, by turns the one that has begun last and who has asked first.
 func TestBudget_Lane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newTestBudget()
 		until := time.Now().Add(time.Hour)
-		accounts := []*account{b.open(nil), b.open(nil), b.open(nil)}
-		for _, a := range accounts {
+		accounts := []*account{b.open(nil, nil), b.open(nil, nil), b.open(nil, nil), b.open(nil, nil)}
+		for _, a := range accounts[:3] {
 			require.NoError(t, a.take(grain+freeCost, until))
 		}
 		first := accounts[0]
@@ -46,9 +47,57 @@ func TestBudget_Lane(t *testing.T) {
 		require.ErrorIs(t, first.take(1, until), errTooCostly)
 		first.close()
 		synctest.Wait()
-		require.Equal(t, []int{1, 2}, order)
+		require.Equal(t, []int{3, 1, 2}, order)
 		require.EqualValues(t, 3*grain, b.common)
 		require.Nil(t, b.holder)
+	})
+}
+
+// Who pauses on the lane loses it to the next, with little of it taken; who is behind
+// loses its connection.
+func TestBudget_Hurry(t *testing.T) {
+	t.Parallel()
+	for pause, slow := range map[time.Duration]bool{0: false, mayPause: false, mayPause + 1: false, mayLag + 1: true} {
+		synctest.Test(t, func(t *testing.T) {
+			b := newTestBudget()
+			client, _ := net.Pipe()
+			holder := b.open(newTable(1).add(client), &pace{lag: pause})
+			require.NoError(t, holder.take(4*grain+freeCost, time.Now()))
+			next := b.open(nil, nil)
+			err := next.take(4*grain+freeCost, time.Now().Add(time.Minute))
+			require.Equal(t, slow, holder.slow.Load())
+			closed := false
+			select {
+			case <-holder.entry.gone:
+				closed = true
+			default:
+			}
+			require.Equal(t, slow, closed)
+			if pause <= mayPause {
+				require.ErrorIs(t, err, errNoMemory)
+			} else {
+				require.NoError(t, err)
+				require.EqualValues(t, -grain, b.common, "three grains are there, four were taken")
+				require.Equal(t, b.holder, next)
+			}
+			next.close()
+			holder.close()
+			require.EqualValues(t, 3*grain, b.common)
+			require.Empty(t, b.owners)
+		})
+	}
+}
+
+// Only so much may be owed.
+func TestBudget_Debt(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBudget(0, 2*maxDebt)
+		client, _ := net.Pipe()
+		holder := b.open(newTable(1).add(client), &pace{lag: mayLag})
+		require.NoError(t, holder.take(maxDebt+freeCost+1, time.Now()))
+		require.ErrorIs(t, b.open(nil, nil).take(grain+freeCost, time.Now().Add(time.Minute)), errNoMemory)
+		require.Equal(t, b.holder, holder)
 	})
 }
 
@@ -56,16 +105,16 @@ func TestBudget_GivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newTestBudget()
-		holder := b.open(nil)
+		holder := b.open(nil, nil)
 		require.NoError(t, holder.take(4*grain, time.Now()))
 		began := time.Now()
-		late := b.open(nil)
+		late := b.open(nil, nil)
 		require.ErrorIs(t, late.take(4*grain, began.Add(time.Minute)), errNoMemory)
 		require.Equal(t, time.Minute, time.Since(began))
 
 		gone := make(chan struct{})
 		close(gone)
-		require.ErrorIs(t, b.open(gone).take(4*grain, began.Add(time.Hour)), errNoMemory)
+		require.ErrorIs(t, b.open(&entry{gone: gone}, nil).take(4*grain, began.Add(time.Hour)), errNoMemory)
 		require.Equal(t, time.Minute, time.Since(began))
 		require.Zero(t, b.waiting.Len())
 		holder.close()
@@ -79,7 +128,7 @@ func TestBudget_InOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newTestBudget()
-		holder, much, little := b.open(nil), b.open(nil), b.open(nil)
+		holder, much, little := b.open(nil, nil), b.open(nil, nil), b.open(nil, nil)
 		require.NoError(t, holder.take(4*grain+freeCost, time.Now()))
 		until := time.Now().Add(time.Minute)
 		go func() { require.ErrorIs(t, much.take(4*grain+freeCost, until), errNoMemory) }()

@@ -2,12 +2,10 @@ package port
 
 import (
 	"bufio"
-	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"runtime/debug"
 	"time"
@@ -33,6 +31,7 @@ type conn struct {
 	net    net.Conn // over TLS, when there is TLS
 	in     *bufio.Reader
 	client Client
+	pace   pace
 	served bool      // it has had a message
 	until  time.Time // when the message that comes in must be there
 }
@@ -53,14 +52,18 @@ func (c *conn) serve() {
 		}
 	}()
 	if err := c.handshake(); err != nil {
-		c.turnedAway("a client without a TLS handshake was turned away", err)
+		kind := &c.server.warnings.handshake
+		if errors.Is(err, errPlain) {
+			kind = &c.server.warnings.tls
+		}
+		c.server.turnedAway(kind, c.client, err)
 		return
 	}
-	c.in = bufio.NewReaderSize(c.net, readBuffer)
+	c.in = bufio.NewReaderSize(pacedReader{c.net, &c.pace}, readBuffer)
 	for {
 		first, err := c.next()
 		if err != nil {
-			c.debug("a connection ended", err)
+			c.server.closed(c.client, err)
 			return
 		}
 		if !c.served {
@@ -69,20 +72,25 @@ func (c *conn) serve() {
 				handedOver = c.server.http.take(c)
 				return
 			case speaksTLS:
-				c.turnedAway("a client was turned away", errTLS)
+				c.server.turnedAway(&c.server.warnings.tls, c.client, errTLS)
 				return
 			}
 		}
 		c.served = true
-		if err := c.exchange(); err != nil {
-			c.debug("a connection was closed", err)
+		switch err := c.exchange(); {
+		case errors.Is(err, errSlow):
+			c.server.turnedAway(&c.server.warnings.slow, c.client, err)
+			return
+		case err != nil:
+			c.server.closed(c.client, err)
 			return
 		}
 	}
 }
 
-// errTLS and errPlain are what is logged of clients at the wrong kind of port.
+// What is logged of clients that are turned away.
 var (
+	errSlow  = fmt.Errorf("it had memory that others waited for, and sent, or took, less than %d bytes a second", leastRate)
 	errTLS   = errors.New("it speaks TLS, and this port does not: let it connect without, or give the server a certificate")
 	errPlain = errors.New("it does not speak TLS, and this port does: let it connect with TLS")
 )
@@ -145,7 +153,8 @@ func (c *conn) next() ([]byte, error) {
 // exchange serves one message.
 func (c *conn) exchange() error {
 	s := c.server
-	a := s.budget.open(c.entry.gone)
+	c.pace.reset()
+	a := s.budget.open(c.entry, &c.pace)
 	defer a.close()
 	x := s.newExchange(c.in, a, c.until)
 	x.send = c.send
@@ -164,6 +173,9 @@ func (c *conn) exchange() error {
 	if err != nil && x.sent && x.outErr == nil {
 		c.linger()
 	}
+	if a.slow.Load() {
+		return errSlow
+	}
 	return err
 }
 
@@ -171,8 +183,11 @@ func (c *conn) exchange() error {
 func (c *conn) send(b [][]byte) (err error) {
 	c.entry.during(writing, func() {
 		_ = c.net.SetWriteDeadline(time.Now().Add(c.server.limits.Write)) // fails when closed: so does what follows
-		buffers := net.Buffers(b)
-		_, err = buffers.WriteTo(c.net)
+		err = writePaced(&c.pace, b, func(some [][]byte) (int, error) {
+			buffers := net.Buffers(some)
+			n, err := buffers.WriteTo(c.net)
+			return int(n), err
+		})
 	})
 	return err
 }
@@ -197,26 +212,5 @@ func (c *conn) close() {
 	c.entry.close()
 }
 
-// debug logs what strangers do at level debug alone: they must not fill the log.
-func (c *conn) debug(what string, err error) {
-	if !isEnd(err) {
-		c.log(levelDebug, what, err)
-	}
-}
-
-// turnedAway logs what also a client of this house may do by its settings, at level
-// warn, so that it is found; one each warnEvery, the others at debug.
-func (c *conn) turnedAway(what string, err error) {
-	if isEnd(err) || !c.server.turnedAway.Worth() {
-		c.debug(what, err)
-		return
-	}
-	c.log(slog.LevelWarn, what, err)
-}
-
 // isEnd tells that a connection has only ended.
 func isEnd(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) }
-
-func (c *conn) log(level slog.Level, what string, err error) {
-	c.server.log.LogAttrs(context.Background(), level, what, slog.String("client", c.client.Addr), slog.Any("error", err))
-}

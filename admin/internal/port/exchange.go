@@ -101,8 +101,14 @@ func (x *exchange) ReadByte() (byte, error) {
 	return b, nil
 }
 
-// pay takes memory for the n bytes that come next.
+// pay takes memory for the n bytes that come next, once the first of them is there: a
+// client that gets no further must not stand among those who wait for memory.
 func (x *exchange) pay(n int) error {
+	if x.in.Buffered() == 0 {
+		if _, err := x.in.Peek(1); err != nil {
+			return x.fail(err)
+		}
+	}
 	if err := x.charge(bytesCost(n) - bytesCost(x.paid)); err != nil {
 		return err
 	}

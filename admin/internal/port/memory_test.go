@@ -157,7 +157,7 @@ func TestServer_LargeMessages(t *testing.T) {
 // holdAll takes all of the budget until the test ends, or until it is let go.
 func holdAll(t *testing.T, b *budget) (letGo func()) {
 	t.Helper()
-	a := b.open(nil)
+	a := b.open(nil, nil)
 	for _, part := range []int64{b.common, b.lane} {
 		if part > 0 {
 			require.NoError(t, a.take(a.credit+part, time.Now()))

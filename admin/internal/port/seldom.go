@@ -1,20 +1,63 @@
 package port
 
 import (
-	"sync/atomic"
+	"context"
+	"log/slog"
+	"sync"
 	"time"
 )
 
-// warnEvery is how often what strangers do is worth a warning.
+// warnEvery is how often what others can make happen at will is worth a warning.
 const warnEvery = time.Minute
 
-// Seldom tells which of the things that strangers can make happen at will are worth a
-// warning: the first, and then one a minute. The others belong at level debug, or they
-// would fill the log.
-type Seldom struct{ last atomic.Int64 }
+// Seldom logs what others can make happen at will, all of one kind: the first at level
+// warn, and then one a minute, with how many there were in between as "more"; those at
+// level debug, or they would fill the log. It may be used by several goroutines at once.
+type Seldom struct {
+	mu   sync.Mutex
+	last time.Time // of the last warning
+	more int       // since then
+}
 
-// Worth reports whether this one is. It may be called by several goroutines at once.
-func (s *Seldom) Worth() bool {
-	now, last := time.Now().UnixNano(), s.last.Load()
-	return (last == 0 || now-last >= int64(warnEvery)) && s.last.CompareAndSwap(last, now)
+// Log logs one.
+func (s *Seldom) Log(log *slog.Logger, what string, args ...any) {
+	if more, worth := s.worth(); !worth {
+		log.Debug(what, args...)
+	} else if more > 0 {
+		log.Warn(what, append(args, "more", more)...)
+	} else {
+		log.Warn(what, args...)
+	}
+}
+
+func (s *Seldom) worth() (more int, worth bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	if !s.last.IsZero() && now.Sub(s.last) < warnEvery {
+		s.more++
+		return 0, false
+	}
+	more, s.more, s.last = s.more, 0, now
+	return more, true
+}
+
+// warnings are those of a server.
+type warnings struct{ slow, tls, handshake Seldom }
+
+// turnedAway logs why a client was closed that may be one of this house, by a kind's
+// warnings; one that has only gone at level debug.
+func (s *Server) turnedAway(kind *Seldom, client Client, err error) {
+	if isEnd(err) {
+		return
+	}
+	kind.Log(s.log, "a client was turned away", "client", client.Addr, "error", err)
+}
+
+// closed logs at level debug why a connection of a stranger was closed: strangers must
+// not fill the log.
+func (s *Server) closed(client Client, err error) {
+	if !isEnd(err) {
+		s.log.LogAttrs(context.Background(), slog.LevelDebug, "a connection was closed", slog.String("client", client.Addr), slog.Any("error", err))
+	}
 }

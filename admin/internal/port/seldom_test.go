@@ -1,8 +1,9 @@
 package port
 
 import (
+	"log/slog"
+	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,22 +14,26 @@ import (
 func TestSeldom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
+		b := &logBuffer{}
+		log := slog.New(slog.NewTextHandler(b, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		var s Seldom
-		for range 3 {
-			var worth atomic.Int64
+		lines := func() (warnings, all int) {
+			return strings.Count(b.String(), "level=WARN"), strings.Count(b.String(), "msg=")
+		}
+		for minute := range 3 {
 			var askers sync.WaitGroup
-			for range 100 {
-				askers.Go(func() {
-					if s.Worth() {
-						worth.Add(1)
-					}
-				})
+			for i := range 100 {
+				askers.Go(func() { s.Log(log, "refused", "client", i) })
 			}
 			askers.Wait()
-			require.EqualValues(t, 1, worth.Load())
 			<-time.After(warnEvery - 1) // by the clock of the bubble
-			require.False(t, s.Worth())
+			s.Log(log, "refused")
 			<-time.After(time.Nanosecond)
+			warnings, all := lines()
+			require.Equal(t, minute+1, warnings)
+			require.Equal(t, 101*(minute+1), all)
 		}
+		require.NotContains(t, strings.SplitN(b.String(), "\n", 2)[0], "more=")
+		require.Equal(t, 2, strings.Count(b.String(), "more=100"), "99 of a hundred, and the one at the end of the minute")
 	})
 }

@@ -71,7 +71,7 @@ type Server struct {
 	done   chan struct{} // closed: no more connections are accepted
 	work   sync.WaitGroup
 
-	turnedAway Seldom
+	warnings warnings
 
 	mu        sync.Mutex
 	stopped   bool

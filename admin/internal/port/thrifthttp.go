@@ -37,19 +37,19 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(s.base, cancel)()
 
 	begun := func() {}
-	var gone <-chan struct{}
-	if e, ok := r.Context().Value(entryKey{}).(*entry); ok {
+	e, ok := r.Context().Value(entryKey{}).(*entry)
+	if ok {
 		begun = func() { e.move(calling) }
-		gone = e.gone
 	}
-	a := s.budget.open(gone)
+	var p pace
+	a := s.budget.open(e, &p)
 	defer a.close()
-	x := s.newExchange(bufio.NewReaderSize(r.Body, readBuffer), a, time.Now().Add(s.limits.Read))
+	x := s.newExchange(bufio.NewReaderSize(pacedReader{r.Body, &p}, readBuffer), a, time.Now().Add(s.limits.Read))
 	x.send = func(b [][]byte) error {
 		w.Header().Set("Content-Type", "application/x-thrift")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		for _, piece := range b {
-			if _, err := w.Write(piece); err != nil {
+			if _, err := p.wait(false, func() (int, error) { return w.Write(piece) }); err != nil {
 				return err
 			}
 		}
@@ -69,6 +69,8 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case err == nil && x.oneway:
 		w.Header().Set("Content-Type", "application/x-thrift")
+	case a.slow.Load():
+		s.turnedAway(&s.warnings.slow, client, errSlow)
 	case err != nil:
 		s.log.Debug("a call over HTTP failed", "client", client.Addr, "error", err)
 		switch {
