@@ -70,7 +70,7 @@ type budget struct {
 	garbage int64        // how much was given back since the lane was last given
 	waiting list.List    // of *request
 	begun   atomic.Int64 // how many messages have
-	latest  bool         // the lane goes next to the message that has begun last
+	first   bool         // the lane goes next to who has asked first, and not to the message that has begun last
 	owners  map[*account]struct{}
 }
 
@@ -225,10 +225,12 @@ func (b *budget) grant() {
 		case b.common >= first.cost:
 			b.give(first.account, first.cost)
 		case b.holder == nil:
-			if b.latest {
-				next = b.latestBegun()
+			if b.waiting.Len() > 1 {
+				if !b.first {
+					next = b.latestBegun()
+				}
+				b.first = !b.first
 			}
-			b.latest = !b.latest
 			b.giveLane(next.Value.(*request))
 		default:
 			return
