@@ -69,6 +69,9 @@ func operations() []operation {
 		{`read failure "f" of topic "t", group "g"`, func(ctx context.Context, b *eventbus.Bus) error {
 			return first(b.Failures().Get(ctx, "t", "f"))
 		}},
+		{`read failure "f" of topic "t", group "g"`, func(ctx context.Context, b *eventbus.Bus) error {
+			return first(b.Failures().Find(ctx, "t", "f"))
+		}},
 		{`count failures of topic "t", group "g"`, func(ctx context.Context, b *eventbus.Bus) error {
 			return first(b.Failures().Count(ctx, "t"))
 		}},

@@ -126,6 +126,10 @@ func (f *Failures) doing(what, topic string) func(err error) error {
 	}
 }
 
+func (f *Failures) reading(topic, id string) func(err error) error {
+	return f.doing(fmt.Sprintf("read failure %s of", errs.Quote(id)), topic)
+}
+
 // List returns a page of the failures of a topic, without their events.
 func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (FailurePage, error) {
 	doing := f.doing("list failures of", topic)
@@ -163,9 +167,24 @@ func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (Fail
 	return page, nil
 }
 
+// Find returns one failure as List does, without reading its event:
+// ErrFailureNotFound. Its Size tells what Get will bring.
+func (f *Failures) Find(ctx context.Context, topic, id string) (Failure, error) {
+	doing := f.reading(topic, id)
+	k, _, err := f.keys(ctx, topic)
+	if err != nil {
+		return Failure{}, doing(err)
+	}
+	r, err := f.bus.store.FindFailure(ctx, k, id)
+	if err != nil {
+		return Failure{}, doing(err)
+	}
+	return f.failure(k, r), nil
+}
+
 // Get returns one failure with its event: ErrFailureNotFound.
 func (f *Failures) Get(ctx context.Context, topic, id string) (Failure, error) {
-	doing := f.doing(fmt.Sprintf("read failure %s of", errs.Quote(id)), topic)
+	doing := f.reading(topic, id)
 	k, _, err := f.keys(ctx, topic)
 	if err != nil {
 		return Failure{}, doing(err)

@@ -16,6 +16,7 @@ func failures() []test {
 		{"AreListedByHandler", failuresAreListedByHandler},
 		{"RetryingAreListedByNextAttempt", retryingFailuresAreListedByNextAttempt},
 		{"AreReadWithTheirEvent", failuresAreReadWithTheirEvent},
+		{"AreFoundWithoutTheirEvent", failuresAreFoundWithoutTheirEvent},
 		{"AreDiscarded", failuresAreDiscarded},
 		{"QuestionsAreChecked", failureQuestionsAreChecked},
 	}
@@ -144,6 +145,30 @@ func failuresAreReadWithTheirEvent(e *env) {
 	require.WithinDuration(e, time.Now(), got.FailedAt, time.Minute)
 
 	_, err := e.bus.Failures().Get(e.Context(), e.topic, "unknown")
+	require.ErrorIs(e, err, eventbus.ErrFailureNotFound)
+}
+
+func failuresAreFoundWithoutTheirEvent(e *env) {
+	e.create(eventbus.TopicConfig{})
+	dead := e.fail(1)[0]
+	p := e.run("h", func(context.Context, *eventbus.Event) error { return eventbus.RetryAfter(time.Hour, errOnPurpose) })
+	e.send("tried again")
+	p.take(1)
+	e.eventually("the retry", func() bool { return e.count() == eventbus.FailureCount{Retrying: 1, Dead: 1} })
+	for _, listed := range []eventbus.Failure{dead, e.retrying()[0]} {
+		found, err := e.bus.Failures().Find(e.Context(), e.topic, listed.ID)
+		require.NoError(e, err)
+		require.Equal(e, listed, found)
+		require.Equal(e, e.get(listed.ID).Size, found.Size)
+		require.Positive(e, found.Size)
+	}
+	for _, id := range []string{"unknown", "", dead.ID + "|e"} {
+		_, err := e.bus.Failures().Find(e.Context(), e.topic, id)
+		require.ErrorIs(e, err, eventbus.ErrFailureNotFound, id)
+	}
+	_, err := e.bus.Failures().Discard(e.Context(), e.topic, eventbus.FailureFilter{IDs: []string{dead.ID}})
+	require.NoError(e, err)
+	_, err = e.bus.Failures().Find(e.Context(), e.topic, dead.ID)
 	require.ErrorIs(e, err, eventbus.ErrFailureNotFound)
 }
 

@@ -39,6 +39,12 @@ func (r *Record) splitMeta(meta string) {
 	r.Meta = b
 }
 
+// parseScore reads a score as Redis writes it.
+func (r *Record) parseScore(text string) {
+	score, _ := strconv.ParseFloat(text, 64)
+	r.Score = int64(score)
+}
+
 func (k *Keys) set(set FailureSet) string {
 	if set == RetrySet {
 		return k.Retry
@@ -61,12 +67,28 @@ func (s *Store) PageFailures(ctx context.Context, k *Keys, set FailureSet, after
 	records := make([]Record, 0, len(reply)/4)
 	for i := 0; i+3 < len(reply); i += 4 {
 		r := Record{ID: reply[i].(string), Set: set, Size: int(reply[i+3].(int64))}
-		score, _ := strconv.ParseFloat(reply[i+1].(string), 64)
-		r.Score = int64(score)
+		r.parseScore(reply[i+1].(string))
 		r.splitMeta(reply[i+2].(string))
 		records = append(records, r)
 	}
 	return records, nil
+}
+
+// FindFailure reads one failure without its entry: errs.FailureNotFound.
+func (s *Store) FindFailure(ctx context.Context, k *Keys, id string) (Record, error) {
+	doing := fmt.Sprintf("find a failure of topic %q, group %q", k.Topic, k.Group)
+	keys := []string{k.Failures, k.Retry, k.Dead}
+	reply, err := s.eval(ctx, "find", keys, id).Slice()
+	switch {
+	case err != nil:
+		return Record{}, s.wrap(ctx, doing, err, keys...)
+	case len(reply) == 0:
+		return Record{}, errs.Doing(errs.FailureNotFound, doing)
+	}
+	r := Record{ID: id, Set: FailureSet(reply[0].(string)), Size: int(reply[3].(int64))}
+	r.parseScore(reply[1].(string))
+	r.splitMeta(reply[2].(string))
+	return r, nil
 }
 
 const maxReadBytes = 4 << 20
@@ -88,8 +110,7 @@ func (s *Store) ReadFailures(ctx context.Context, k *Keys, ids []string) ([]Reco
 	for i := 0; i+3 < len(reply); i += 4 {
 		entry := []byte(reply[i+3].(string))
 		r := Record{ID: ids[i/4], Set: FailureSet(reply[i].(string)), Entry: entry, Size: len(entry)}
-		score, _ := strconv.ParseFloat(reply[i+1].(string), 64)
-		r.Score = int64(score)
+		r.parseScore(reply[i+1].(string))
 		r.splitMeta(reply[i+2].(string))
 		records = append(records, r)
 	}

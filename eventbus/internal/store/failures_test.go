@@ -187,6 +187,16 @@ func readTellsWhereAFailureIs(b *bed) {
 	require.Equal(b, store.DeadSet, records[2].Set)
 	require.Equal(b, "entry of d", string(records[2].Entry))
 	require.Empty(b, records[3].Set, "without an entry nothing can be done with it")
+	for i, id := range []string{"r", "no such id", "d", "half"} {
+		found, err := b.store.FindFailure(b.Context(), &b.keys, id)
+		if records[i].Set == "" {
+			require.ErrorIs(b, err, errs.FailureNotFound, id)
+			continue
+		}
+		require.NoError(b, err)
+		records[i].Entry = nil
+		require.Equal(b, records[i], found)
+	}
 }
 
 func readIsBoundedInBytes(b *bed) {

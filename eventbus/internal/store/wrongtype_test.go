@@ -244,6 +244,10 @@ func wrongTypesOfReads(b *bed) {
 			_, err := b.store.PageFailures(b.Context(), k, store.DeadSet, 0, "", 0, 10)
 			return err
 		}},
+		"find": {[]string{k.Failures, k.Dead}, func() error {
+			_, err := b.store.FindFailure(b.Context(), k, "d1")
+			return err
+		}},
 		"read": {[]string{k.Failures, k.Dead}, func() error {
 			_, err := b.store.ReadFailures(b.Context(), k, []string{"d1"})
 			return err

@@ -3,15 +3,11 @@
 -- ARGV 1 most bytes, 2.. ids
 -- Returns for the first ids, until the bytes are spent (the last may go over):
 -- set ('retry', 'dead' or ''), score, meta, entry.
+-- include place
 local out, room = {}, tonumber(ARGV[1])
 for i = 2, #ARGV do
   if room <= 0 then break end
-  local set = 'dead'
-  local score = redis.call('ZSCORE', KEYS[3], ARGV[i])
-  if not score then
-    set = 'retry'
-    score = redis.call('ZSCORE', KEYS[2], ARGV[i])
-  end
+  local set, score = place(KEYS[2], KEYS[3], ARGV[i])
   local meta = redis.call('HGET', KEYS[1], ARGV[i])
   local entry = redis.call('HGET', KEYS[1], ARGV[i] .. '|e')
   if not score or not meta or not entry then set, score, meta, entry = '', '', '', '' end
