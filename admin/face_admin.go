@@ -2,7 +2,6 @@ package admin
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
@@ -149,13 +148,7 @@ func (f eventAdmin) ListFailures(ctx context.Context, query *thriftbus.FailureQu
 
 func (f eventAdmin) GetFailure(ctx context.Context, topic, group, id string) (*thriftbus.Failure, error) {
 	return quietly(ctx, f.face, "getFailure", func(ctx context.Context) (*thriftbus.Failure, error) {
-		failure, err := f.api.GetFailure(ctx, topic, group, id)
-		if err == nil && failure.Size > maxShown {
-			err = fmt.Errorf("read failure of topic %q, group %q: %w", failure.Topic, failure.Group, &eventbus.ArgumentError{
-				Field: "id", Value: fmt.Sprintf("%q", id),
-				Reason: fmt.Sprintf("its event has %d bytes, and an answer shows %d at most; what reads Redis itself shows it", failure.Size, maxShown),
-			})
-		}
+		failure, err := f.api.GetFailure(withRoom(ctx, roomOfEvent), topic, group, id)
 		return toFailure(failure), err
 	})
 }

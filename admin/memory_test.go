@@ -100,6 +100,25 @@ func serveMeasured() {
 	ok(server.Serve(context.Background()))
 }
 
+// measured starts such a server. measure tells by how many bytes its memory has grown at
+// most since the last time, and how long the longest line of its log was.
+func measured(t *testing.T, redisAddr string) (address string, measure func() (grown, line int64)) {
+	t.Helper()
+	process := redistest.RunSelf(t, "measured", "REDIS="+redisAddr)
+	address, control := <-process.Lines(), <-process.Lines()
+	transport := &http.Transport{}
+	t.Cleanup(transport.CloseIdleConnections)
+	overHTTP := &http.Client{Transport: transport}
+	return address, func() (grown, line int64) {
+		answer, err := overHTTP.Get("http://" + control)
+		require.NoError(t, err)
+		defer answer.Body.Close()
+		_, err = fmt.Fscan(answer.Body, &grown, &line)
+		require.NoError(t, err)
+		return grown, line
+	}
+}
+
 // place is a place in the arguments of a method in which much can stand.
 type place struct {
 	name string
@@ -215,20 +234,10 @@ func largeArguments(ctx context.Context, method reflect.Method) []reflect.Value 
 // bounded share of memory, and the log is told of it in a short line.
 func TestNoMessageCostsMuch(t *testing.T) {
 	t.Parallel()
-	rdb := redistest.Start(t, redistest.Options{})
-	process := redistest.RunSelf(t, "measured", "REDIS="+rdb.Addr())
-	address, control := <-process.Lines(), <-process.Lines()
+	address, measure := measured(t, redistest.Start(t, redistest.Options{}).Addr())
 	transport := &http.Transport{}
 	defer transport.CloseIdleConnections()
 	overHTTP := &http.Client{Transport: transport}
-	measure := func() (grown, line int64) {
-		answer, err := overHTTP.Get("http://" + control)
-		require.NoError(t, err)
-		defer answer.Body.Close()
-		_, err = fmt.Fscan(answer.Body, &grown, &line)
-		require.NoError(t, err)
-		return grown, line
-	}
 	require.NoError(t, client(t, admin.ClientConfig{Address: address}).CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
 
 	conf := &thrift.TConfiguration{MaxFrameSize: 1 << 28}

@@ -93,7 +93,15 @@ func (s *Service) ListFailures(ctx context.Context, topic, group string, q event
 
 // GetFailure implements API.
 func (s *Service) GetFailure(ctx context.Context, topic, group, id string) (eventbus.Failure, error) {
-	return s.bus.Failures().InGroup(s.of(group)).Get(ctx, topic, id)
+	f := s.bus.Failures().InGroup(s.of(group))
+	found, err := f.Find(ctx, topic, id)
+	if err != nil {
+		return eventbus.Failure{}, err
+	}
+	if err := room(ctx, found); err != nil {
+		return eventbus.Failure{}, fmt.Errorf("read failure of topic %q, group %q: %w", found.Topic, found.Group, err)
+	}
+	return f.Get(ctx, topic, id)
 }
 
 // CountFailures implements API.

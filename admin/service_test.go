@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -180,42 +179,6 @@ func TestTopicsThatCannotBeReadAreListed(t *testing.T) {
 		require.Equal(t, "b", p.Topics[0].Name)
 		_, err = api.GetTopic(t.Context(), "spoiled")
 		require.ErrorIs(t, err, eventbus.ErrWrongType)
-	}
-}
-
-// An event that no frame takes is told of, and does not end the connection.
-func TestAnEventTooLargeToShow(t *testing.T) {
-	t.Parallel()
-	s, c, rdb := pair(t)
-	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
-	cfg := eventbus.Config{MaxPayload: 32 << 20}
-	stop := run(t, rdb, cfg, func(context.Context, *eventbus.Event) error { return eventbus.Reject(errors.New("on purpose")) })
-	defer stop()
-	sender, err := eventbus.New(rdb, cfg)
-	require.NoError(t, err)
-	defer sender.Close()
-	for _, size := range []int{15 << 20, 17 << 20} {
-		_, err = sender.Send(t.Context(), topic, strings.Repeat("x", size))
-		require.NoError(t, err)
-	}
-	var failures []eventbus.Failure
-	require.Eventually(t, func() bool {
-		p, err := c.ListFailures(t.Context(), topic, "", eventbus.FailureQuery{})
-		require.NoError(t, err)
-		failures = p.Failures
-		return len(failures) == 2
-	}, time.Minute, 10*time.Millisecond)
-	for _, f := range failures {
-		whole, err := s.GetFailure(t.Context(), topic, "", f.ID)
-		require.NoError(t, err)
-		shown, err := c.GetFailure(t.Context(), topic, "", f.ID)
-		if f.Size < 16<<20 {
-			require.NoError(t, err)
-			require.Equal(t, whole.Event.Payload, shown.Event.Payload)
-			continue
-		}
-		require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
-		require.ErrorContains(t, err, fmt.Sprintf("its event has %d bytes", f.Size))
 	}
 }
 

@@ -77,7 +77,8 @@ type budget struct {
 type request struct {
 	account *account
 	cost    int64
-	collect bool // before it goes on
+	lane    int64 // what it takes of the lane, where it gets that
+	collect bool  // before it goes on
 	granted chan struct{}
 }
 
@@ -141,10 +142,36 @@ func (a *account) grow(want int64, until time.Time) error {
 		b.mu.Unlock()
 		return nil
 	}
-	r := &request{account: a, cost: want, granted: make(chan struct{})}
-	place := b.waiting.PushBack(r)
-	b.grant()
-	b.mu.Unlock()
+	return a.ask(&request{account: a, cost: want, lane: want}, until)
+}
+
+// room returns once the call of the message may take up so much besides the message and
+// its answer. Where that is not to be had, it has the lane: one such call at a time.
+func (a *account) room(cost int64, until time.Time) error {
+	if a.barred != nil {
+		return a.barred
+	}
+	b := a.budget
+	a.asked = true
+	b.mu.Lock()
+	switch {
+	case b.holder == a:
+		b.mu.Unlock()
+		return nil
+	case b.waiting.Len() == 0 && b.common >= cost:
+		b.give(a, cost)
+		b.mu.Unlock()
+		return nil
+	}
+	return a.ask(&request{account: a, cost: cost}, until)
+}
+
+// ask has a request wait for its turn. The budget is locked, and is not any more then.
+func (a *account) ask(r *request, until time.Time) error {
+	r.granted = make(chan struct{})
+	place := a.budget.waiting.PushBack(r)
+	a.budget.grant()
+	a.budget.mu.Unlock()
 	return a.wait(r, place, until)
 }
 
@@ -253,7 +280,7 @@ func (b *budget) latestBegun() *list.Element {
 
 func (b *budget) giveLane(r *request) {
 	b.holder = r.account
-	r.account.lane += r.cost
+	r.account.lane += r.lane
 	b.owners[r.account] = struct{}{}
 	if b.garbage >= muchGarbage {
 		r.collect, b.garbage = true, 0

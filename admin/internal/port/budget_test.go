@@ -10,7 +10,9 @@ import (
 )
 
 // newTestBudget has a common part of three grains and a lane of eight.
-func newTestBudget() *budget { return &budget{common: 3 * grain, lane: 8 * grain, owners: map[*account]struct{}{}} }
+func newTestBudget() *budget {
+	return &budget{common: 3 * grain, lane: 8 * grain, owners: map[*account]struct{}{}}
+}
 
 func TestBudget_Free(t *testing.T) {
 	t.Parallel()
@@ -57,11 +59,11 @@ func TestBudget_Lane(t *testing.T) {
 // loses its connection.
 func TestBudget_Hurry(t *testing.T) {
 	t.Parallel()
-	for pause, slow := range map[time.Duration]bool{0: false, mayPause: false, mayPause + 1: false, mayLag + 1: true} {
+	for pause, slow := range map[time.Duration]bool{-time.Hour: false, mayPause + 1: false, mayLag + 1: true} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newTestBudget()
 			client, _ := net.Pipe()
-			holder := b.open(newTable(1).add(client), &pace{lag: pause})
+			holder := b.open(newTable(1).add(client), &pace{lag: pause, since: time.Now()})
 			require.NoError(t, holder.take(4*grain+freeCost, time.Now()))
 			next := b.open(nil, nil)
 			err := next.take(4*grain+freeCost, time.Now().Add(time.Minute))
@@ -94,7 +96,7 @@ func TestBudget_Debt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(0, 2*maxDebt)
 		client, _ := net.Pipe()
-		holder := b.open(newTable(1).add(client), &pace{lag: mayLag})
+		holder := b.open(newTable(1).add(client), &pace{lag: mayLag, since: time.Now()})
 		require.NoError(t, holder.take(maxDebt+freeCost+1, time.Now()))
 		require.ErrorIs(t, b.open(nil, nil).take(grain+freeCost, time.Now().Add(time.Minute)), errNoMemory)
 		require.Equal(t, b.holder, holder)
@@ -137,5 +139,32 @@ func TestBudget_InOrder(t *testing.T) {
 		require.Equal(t, until, time.Now(), "it took memory before who had asked first, or long after")
 		little.close()
 		holder.close()
+	})
+}
+
+// A call that needs room has it, or the lane: one at a time.
+func TestBudget_Room(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newTestBudget()
+		until := time.Now().Add(time.Minute)
+		little, much, more := b.open(nil, nil), b.open(nil, nil), b.open(nil, nil)
+		require.NoError(t, little.room(3*grain, until))
+		require.Zero(t, b.common)
+		require.NoError(t, much.room(1000*grain, until))
+		require.Equal(t, b.holder, much)
+		require.NoError(t, much.room(1000*grain, until), "it has all there is")
+		require.NoError(t, much.take(8*grain, until), "there is room for its answer")
+		require.ErrorIs(t, more.room(1000*grain, until), errNoMemory)
+		until = until.Add(time.Minute)
+		go much.close()
+		require.NoError(t, more.room(1000*grain, until))
+		little.close()
+		more.close()
+		require.EqualValues(t, 3*grain, b.common)
+		require.Nil(t, b.holder)
+
+		more.barred = errLongHead
+		require.ErrorIs(t, more.room(1, until), errLongHead)
 	})
 }

@@ -18,10 +18,11 @@ var errNoAnswer = errors.New("the processor did not answer")
 var errPanic = errors.New("the processor panicked")
 
 // call reads the message of an exchange that has begun, and has it processed
-// and answered. The client is known by then; what comes before its arguments
-// has cost no more than any message may without asking. After an error there is no telling where the next message
-// begins, or whether the client has this one's answer: the connection is to be
-// closed. begun is called when the arguments are read.
+// and answered. The client is known by then; what comes before its arguments has
+// cost no more than any message may without asking. After an error there is no
+// telling where the next message begins, or whether the client has this one's
+// answer: the connection is to be closed. begun is called when the arguments are
+// read.
 func (x *exchange) call(ctx context.Context, p thrift.TProcessor, begun func(), log *slog.Logger) error {
 	in, out := x.protocol(), x.protocol()
 	name, kind, seq, err := in.ReadMessageBegin(ctx)
@@ -38,6 +39,7 @@ func (x *exchange) call(ctx context.Context, p thrift.TProcessor, begun func(), 
 		return malformed(thrift.INVALID_DATA, "%s", problem)
 	}
 	x.decide(ctx)
+	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	g := &guard{TProtocol: in, x: x, name: name, kind: kind, seq: seq, begun: begun}
 	ok, err := x.process(ctx, p, g, out, log)
 	return x.settle(ctx, g, ok, err)

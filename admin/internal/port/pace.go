@@ -41,16 +41,12 @@ func (p *pace) wait(reads bool, do func() (int, error)) (int, error) {
 	return n, err
 }
 
-// behind reports whether the client at a connection is further behind than so much. One
-// that has sent what is not read yet is not: it is the server that is late.
+// behind reports whether the client at a connection is waited for, and further behind
+// than so much. One that has sent what is not read yet is not: the server is late.
 func (p *pace) behind(most time.Duration, conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	lag := p.lag
-	if !p.since.IsZero() {
-		lag += time.Since(p.since)
-	}
-	return lag > most && (!p.reads || quiet.Socket(conn))
+	return !p.since.IsZero() && p.lag+time.Since(p.since) > most && (!p.reads || quiet.Socket(conn))
 }
 
 // reset begins anew, for the next message.

@@ -15,49 +15,49 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// How far behind a client is counts only while the server waits for it, and it does not
-// while the client has sent more than was read.
+// How far behind a client is counts only while the server waits for it.
 func TestPace(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var p pace
 		after := func(d time.Duration, n int) {
-			got, err := p.wait(false, func() (int, error) {
-				time.Sleep(d)
+			got, err := p.wait(true, func() (int, error) {
+				<-time.After(d)
 				return n, io.ErrUnexpectedEOF
 			})
 			require.Equal(t, n, got)
 			require.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			require.False(t, p.behind(mayLag, nil), "the server does not wait")
 		}
-		require.False(t, p.behind(mayLag, nil))
-		time.Sleep(time.Hour)
-		require.False(t, p.behind(mayLag, nil), "nobody has waited for the client")
+		behind := func() (is bool) {
+			_, _ = p.wait(true, func() (int, error) { is = p.behind(mayLag, nil); return 0, nil })
+			return is
+		}
+		<-time.After(time.Hour)
+		require.False(t, behind())
 		after(mayLag, 0)
-		require.False(t, p.behind(mayLag, nil))
+		require.False(t, behind())
 		after(time.Nanosecond, 0)
-		require.True(t, p.behind(mayLag, nil))
+		require.True(t, behind())
 		after(0, 1)
-		require.False(t, p.behind(mayLag, nil), "a byte is worth more than a nanosecond")
+		require.False(t, behind(), "a byte is worth more than a nanosecond")
 		after(time.Second, leastRate)
-		require.False(t, p.behind(mayLag, nil))
+		require.False(t, behind())
 		after(0, 10*leastRate)
 		after(mayLag, 0)
-		require.False(t, p.behind(mayLag, nil))
+		require.False(t, behind())
 		after(time.Millisecond, 0)
-		require.True(t, p.behind(mayLag, nil), "what was fast before is no excuse")
+		require.True(t, behind(), "what was fast before is no excuse")
 		p.reset()
-		require.False(t, p.behind(mayLag, nil))
-		_, _ = p.wait(true, func() (int, error) { time.Sleep(2 * mayLag); return 0, nil })
-		require.True(t, p.behind(mayLag, nil))
-		p.reset()
+		require.False(t, behind())
 
 		stuck := make(chan struct{})
 		go func() {
 			_, _ = p.wait(false, func() (int, error) { <-stuck; return 0, nil })
 		}()
-		time.Sleep(mayLag)
+		<-time.After(mayLag)
 		require.False(t, p.behind(mayLag, nil))
-		time.Sleep(time.Nanosecond)
+		<-time.After(time.Nanosecond)
 		require.True(t, p.behind(mayLag, nil), "it is still waited for")
 		close(stuck)
 	})
@@ -158,7 +158,7 @@ func TestPace_Server(t *testing.T) {
 	server, err := l.Accept()
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = server.Close() })
-	late := pace{lag: 2 * mayLag, reads: true}
+	late := pace{lag: 2 * mayLag, since: time.Now(), reads: true}
 	require.True(t, late.behind(mayLag, server))
 	_, err = client.Write([]byte{0})
 	require.NoError(t, err)

@@ -1,0 +1,83 @@
+package admin_test
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+// maxShowing is how much memory the showing of events takes, however many ask at once:
+// one of 16 MB stands there as Redis sent it, decoded, and as the answer, with the
+// garbage of the one before.
+const maxShowing = 96 << 20
+
+// Large events are shown one after another, and what no answer has room for is not read.
+func TestShowingEventsCostsNoMoreThanOne(t *testing.T) {
+	t.Parallel()
+	s, rdb := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	cfg := eventbus.Config{MaxPayload: 64 << 20}
+	stop := run(t, rdb, cfg, reject)
+	defer stop()
+	sender, err := eventbus.New(rdb, cfg)
+	require.NoError(t, err)
+	defer sender.Close()
+	const shown, tooLarge = 15 << 20, 60 << 20
+	for _, size := range []int{shown, tooLarge} {
+		_, err = sender.Send(t.Context(), topic, strings.Repeat("x", size))
+		require.NoError(t, err)
+	}
+	ids := map[bool]string{}
+	require.Eventually(t, func() bool {
+		p, err := s.ListFailures(t.Context(), topic, "", eventbus.FailureQuery{})
+		require.NoError(t, err)
+		for _, f := range p.Failures {
+			ids[f.Size > tooLarge] = f.ID
+		}
+		return len(ids) == 2
+	}, time.Minute, 10*time.Millisecond)
+
+	address, measure := measured(t, rdb.Options().Addr)
+	const askers = 8
+	var clients []*admin.Client
+	for range askers {
+		c := client(t, admin.ClientConfig{Address: address})
+		require.NoError(t, c.Ping(t.Context()))
+		clients = append(clients, c)
+	}
+	all := func(ask func(c *admin.Client)) (grown int64) {
+		measure()
+		var wg sync.WaitGroup
+		for _, c := range clients {
+			wg.Go(func() { ask(c) })
+		}
+		wg.Wait()
+		grown, _ = measure()
+		return grown
+	}
+	grown := all(func(c *admin.Client) {
+		_, err := c.GetFailure(t.Context(), topic, "", ids[true])
+		if !errors.Is(err, eventbus.ErrInvalidArgument) || !strings.Contains(err.Error(), "its event has") {
+			t.Error(err)
+		}
+	})
+	require.Less(t, grown, int64(tooLarge/4), "an event was read that cannot be shown")
+	grown = all(func(c *admin.Client) {
+		f, err := c.GetFailure(t.Context(), topic, "", ids[false])
+		if err != nil || len(f.Event.Payload) < shown {
+			t.Error(err)
+		}
+	})
+	require.Less(t, grown, int64(maxShowing))
+
+	whole, err := s.GetFailure(t.Context(), topic, "", ids[true])
+	require.NoError(t, err)
+	require.Greater(t, len(whole.Event.Payload), tooLarge, "directly there is no such limit")
+}

@@ -1,0 +1,42 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed4933/eventbus/admin/internal/port"
+	"github.com/seed4933/eventbus/eventbus"
+)
+
+type roomKey struct{}
+
+// withRoom has a Service ask for room before it reads a failure's event.
+func withRoom(ctx context.Context, ask func(ctx context.Context, f eventbus.Failure) error) context.Context {
+	return context.WithValue(ctx, roomKey{}, ask)
+}
+
+// room asks for it, if ctx says so.
+func room(ctx context.Context, f eventbus.Failure) error {
+	if ask, ok := ctx.Value(roomKey{}).(func(context.Context, eventbus.Failure) error); ok {
+		return ask(ctx, f)
+	}
+	return nil
+}
+
+// eventCopies is how often an event stands in memory before it is an answer: as it is
+// kept, and decoded, which its payload may be twice.
+const eventCopies = 3
+
+// roomOfEvent asks the server for it, and refuses an event that no answer has room for.
+func roomOfEvent(ctx context.Context, f eventbus.Failure) error {
+	if f.Size > maxShown {
+		return &eventbus.ArgumentError{
+			Field: "id", Value: fmt.Sprintf("%q", f.ID),
+			Reason: fmt.Sprintf("its event has %d bytes, and an answer shows %d at most; what reads Redis itself shows it", f.Size, maxShown),
+		}
+	}
+	if err := port.Room(ctx, eventCopies*int64(f.Size)); err != nil {
+		return fmt.Errorf("%w: %w", eventbus.ErrUnavailable, err)
+	}
+	return nil
+}
