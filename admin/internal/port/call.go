@@ -38,6 +38,12 @@ func (x *exchange) call(ctx context.Context, p thrift.TProcessor, begun func(), 
 		x.refuse(ctx, out, name, seq, thrift.INVALID_MESSAGE_TYPE_EXCEPTION, problem)
 		return malformed(thrift.INVALID_DATA, "%s", problem)
 	}
+	if x.long != nil {
+		if !x.oneway {
+			x.refuse(ctx, out, name, seq, thrift.PROTOCOL_ERROR, x.long.Error())
+		}
+		return x.long
+	}
 	x.decide(ctx)
 	ctx = context.WithValue(ctx, exchangeKey{}, x)
 	g := &guard{TProtocol: in, x: x, name: name, kind: kind, seq: seq, begun: begun}

@@ -17,10 +17,11 @@ const (
 	// readBuffer is the buffer of each connection, enough for most calls.
 	readBuffer = 4 << 10
 	// lingerTime and lingerBytes are how much is still read of a client that
-	// was answered and will not be listened to: were the connection closed
-	// with bytes unread, its system would throw the answer away.
-	lingerTime  = 500 * time.Millisecond
-	lingerBytes = 256 << 10
+	// was answered and will not be listened to: it may read the answer only once
+	// it has sent all, and were the connection closed with bytes unread, its
+	// system would throw the answer away.
+	lingerTime  = 5 * time.Second
+	lingerBytes = 64 << 20
 )
 
 // conn is a connection that is served by its own goroutine, until it is closed
@@ -80,6 +81,9 @@ func (c *conn) serve() {
 		switch err := c.exchange(); {
 		case errors.Is(err, errSlow):
 			c.server.turnedAway(&c.server.warnings.slow, c.client, err)
+			return
+		case errors.As(err, new(*longMessage)):
+			c.server.turnedAway(&c.server.warnings.long, c.client, err)
 			return
 		case err != nil:
 			c.server.closed(c.client, err)
@@ -198,9 +202,9 @@ func (c *conn) linger() {
 	if !ok || half.CloseWrite() != nil {
 		return
 	}
-	c.entry.move(writing)
-	_ = c.net.SetReadDeadline(time.Now().Add(lingerTime))
-	_, _ = io.CopyN(io.Discard, c.in, lingerBytes) // it is about to be closed, whatever comes
+	if _, ok := c.entry.read(time.Now().Add(lingerTime)); ok {
+		_, _ = io.CopyN(io.Discard, c.in, lingerBytes) // it is about to be closed, whatever comes
+	}
 }
 
 // close closes the connection, over TLS with a word of farewell.

@@ -18,6 +18,7 @@ const (
 	speaksHTTP
 	speaksTLS
 	framed          // a length, and a message or THeader in so many bytes
+	overlong        // the same, if that is what follows, with a length that is not taken
 	unframedBinary  // a message of the binary protocol
 	unframedCompact // a message of the compact protocol
 )
@@ -43,6 +44,8 @@ func detect(first []byte, maxMessage int) dialect {
 		return unframedCompact
 	case int64(binary.BigEndian.Uint32(first)) <= int64(maxMessage):
 		return framed
+	case int64(binary.BigEndian.Uint32(first)) <= maxMaxMessage:
+		return overlong
 	}
 	for _, w := range httpWords {
 		if string(first[:word]) == w {

@@ -13,7 +13,7 @@ func TestDetect(t *testing.T) {
 		"\x16\x03\x01\x02": speaksTLS, "\x16\x04\x01\x02": unknown,
 		"\x80\x01\x00\x01": unframedBinary, "\x80\x02\x00\x01": unknown,
 		"\x82\x21\x01\x04": unframedCompact, "\x82\x22\x01\x04": unknown,
-		"\x00\x00\x00\x10": framed, "\x00\xfa\x00\x00": framed, "\x00\xfa\x00\x01": unknown,
+		"\x00\x00\x00\x10": framed, "\x00\xfa\x00\x00": framed, "\x00\xfa\x00\x01": overlong, "\x10\x00\x00\x00": overlong, "\x10\x00\x00\x01": unknown,
 	} {
 		require.Equal(t, want, detect([]byte(first), DefaultMaxMessage), "%q", first)
 	}

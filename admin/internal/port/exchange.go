@@ -23,6 +23,7 @@ type exchange struct {
 	form    form
 	left    int // how many bytes the message may still have
 	framed  bool
+	long    *longMessage // its frame is too long: it is to be refused
 	account *account
 	until   time.Time // when the message must have come
 	paid    int       // how many bytes to come are paid for
@@ -127,7 +128,7 @@ func (x *exchange) over() error {
 	if x.framed {
 		return malformed(thrift.INVALID_DATA, "the message goes on after the end of its frame")
 	}
-	return malformed(thrift.SIZE_LIMIT, "the message has more than %d bytes", x.answer.max)
+	return malformed(thrift.SIZE_LIMIT, "%w", &longMessage{most: x.answer.max})
 }
 
 // charge takes memory for what is about to be made of the message.

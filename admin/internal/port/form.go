@@ -65,6 +65,19 @@ func malformed(kind int, format string, args ...any) error {
 	return thrift.NewTProtocolExceptionWithType(kind, fmt.Errorf(format, args...))
 }
 
+// longMessage is the error for a message that is longer than it may be.
+type longMessage struct {
+	size int // 0 when it is not known
+	most int
+}
+
+func (e *longMessage) Error() string {
+	if e.size == 0 {
+		return fmt.Sprintf("the message has more than %d bytes, the most that are taken; send less at once", e.most)
+	}
+	return fmt.Sprintf("the message has %d bytes, and at most %d are taken; send less at once", e.size, e.most)
+}
+
 // begin reads what stands before a message, whose first word is there, and
 // leaves the exchange at its first byte. An error that is a
 // thrift.TApplicationException is to be told to the client.
@@ -81,6 +94,17 @@ func (x *exchange) begin() error {
 		return nil
 	case framed:
 		return x.beginFrame(int(binary.BigEndian.Uint32(first)))
+	case overlong:
+		// Who sent it is told, if it can be told to whom and in which form.
+		both, err := x.in.Peek(2 * word)
+		if err != nil {
+			return err
+		}
+		if begin := both[word:]; isHeader(begin) || isBinary(begin) || isCompact(begin) {
+			size := int(binary.BigEndian.Uint32(first))
+			x.long = &longMessage{size: size, most: x.left}
+			return x.beginFrame(size)
+		}
 	}
 	return malformed(thrift.INVALID_DATA, "%q begins neither a message nor a frame of at most %d bytes", first, x.left)
 }

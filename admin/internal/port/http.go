@@ -32,7 +32,7 @@ func newHTTPSide(s *Server, handler http.Handler) *httpSide {
 	}
 	h := &httpSide{owner: s, conns: make(chan net.Conn), closed: make(chan struct{})}
 	h.server = &http.Server{
-		Handler:           http.MaxBytesHandler(h.watch(handler), int64(s.limits.MaxMessage)),
+		Handler:           h.watch(http.MaxBytesHandler(handler, int64(s.limits.MaxMessage))),
 		ReadHeaderTimeout: min(s.limits.FirstByte, s.limits.Read),
 		ReadTimeout:       s.limits.Read,
 		IdleTimeout:       s.limits.Idle,
@@ -95,17 +95,27 @@ func (h *httpSide) follow(c net.Conn, s http.ConnState) {
 	}
 }
 
-// watch counts a request as a call from when its body has been read.
+// watch counts a request as a call from when its body has been read. Of a body that the
+// handler has not read the rest is read after the answer: see lingerTime.
 func (h *httpSide) watch(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if e, ok := r.Context().Value(entryKey{}).(*entry); ok {
-			if r.Body == nil || r.Body == http.NoBody {
-				e.move(calling)
-			} else {
-				r.Body = &watchedBody{ReadCloser: r.Body, entry: e}
-			}
+		e := r.Context().Value(entryKey{}).(*entry) // every connection has one
+		if r.Body == nil || r.Body == http.NoBody {
+			e.move(calling)
+			handler.ServeHTTP(w, r)
+			return
 		}
+		body := &watchedBody{ReadCloser: r.Body, entry: e}
+		r.Body = body
+		answer := http.NewResponseController(w)
+		_ = answer.EnableFullDuplex() // HTTP/1 can
 		handler.ServeHTTP(w, r)
+		if body.ended || r.Header.Get("Expect") != "" || answer.Flush() != nil {
+			return
+		}
+		if _, ok := e.read(time.Now().Add(lingerTime)); ok {
+			_, _ = io.CopyN(io.Discard, body.ReadCloser, lingerBytes)
+		}
 	})
 }
 

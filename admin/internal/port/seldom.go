@@ -43,7 +43,7 @@ func (s *Seldom) worth() (more int, worth bool) {
 }
 
 // warnings are those of a server.
-type warnings struct{ slow, tls, handshake Seldom }
+type warnings struct{ slow, long, tls, handshake Seldom }
 
 // turnedAway logs why a client was closed that may be one of this house, by a kind's
 // warnings; one that has only gone at level debug.

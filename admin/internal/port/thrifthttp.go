@@ -23,7 +23,8 @@ func (s *Server) ThriftHandler() http.Handler {
 			return
 		}
 		if r.ContentLength > int64(s.limits.MaxMessage) {
-			http.Error(w, "The message is too long.", http.StatusRequestEntityTooLarge)
+			client, _ := ClientFrom(r.Context())
+			s.tooLong(w, client, &longMessage{size: int(r.ContentLength), most: s.limits.MaxMessage})
 			return
 		}
 		s.serveHTTPCall(w, r)
@@ -66,9 +67,14 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		err = x.call(ctx, s.processor, begun, s.log)
 	}
+	var long *longMessage
 	switch {
 	case err == nil && x.oneway:
 		w.Header().Set("Content-Type", "application/x-thrift")
+	case errors.As(err, &long):
+		s.tooLong(w, client, long)
+	case errors.As(err, new(*http.MaxBytesError)):
+		s.tooLong(w, client, &longMessage{most: s.limits.MaxMessage})
 	case a.slow.Load():
 		s.turnedAway(&s.warnings.slow, client, errSlow)
 	case err != nil:
@@ -83,6 +89,12 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "The call failed: "+err.Error(), http.StatusBadRequest)
 		}
 	}
+}
+
+// tooLong refuses a message for its length.
+func (s *Server) tooLong(w http.ResponseWriter, client Client, err *longMessage) {
+	s.turnedAway(&s.warnings.long, client, err)
+	http.Error(w, "The call was not made: "+err.Error(), http.StatusRequestEntityTooLarge)
 }
 
 // errFramedHTTP is returned for a frame in the body of an HTTP request.
