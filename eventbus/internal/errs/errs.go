@@ -17,7 +17,7 @@ var (
 	TopicExists     = errors.New("topic already exists")
 	TopicDisabled   = errors.New("topic is disabled")
 	TopicFull       = errors.New("topic is full")
-	DelayedFull     = errors.New("too many events are delayed")
+	DelayedFull     = fmt.Errorf("%w: too many events are delayed", TopicFull)
 	TopicDeleting   = errors.New("topic is being deleted")
 	GroupNotFound   = errors.New("group not found")
 	GroupExists     = errors.New("group already exists")

@@ -59,7 +59,7 @@ func (s *Store) sent(ctx context.Context, doing string, t *Topic, keys []string,
 		return errs.Doing(fmt.Errorf("%w: %d of at most %d events wait in group %q", errs.TopicFull,
 			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name), doing)
 	case -6:
-		return errs.Doing(fmt.Errorf("%w: %w: %d of at most %d are pending in group %q", errs.TopicFull, errs.DelayedFull,
+		return errs.Doing(fmt.Errorf("%w: %d of at most %d are pending in group %q", errs.DelayedFull,
 			reply[2], t.MaxWaiting, t.Groups[reply[1]-1].Name), doing)
 	default:
 		return ErrStale
