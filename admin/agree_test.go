@@ -20,27 +20,6 @@ import (
 	"github.com/seed4933/eventbus/internal/redistest"
 )
 
-// classes are what an error can be.
-var classes = []error{
-	eventbus.ErrInvalidArgument, eventbus.ErrMarshal, eventbus.ErrPayloadTooLarge, eventbus.ErrTopicNotFound, eventbus.ErrTopicExists,
-	eventbus.ErrTopicDisabled, eventbus.ErrTopicFull, eventbus.ErrDelayedFull, eventbus.ErrTopicDeleting, eventbus.ErrGroupNotFound,
-	eventbus.ErrGroupExists, eventbus.ErrNoGroup, eventbus.ErrConflict, eventbus.ErrHandlerNotFound, eventbus.ErrFailureNotFound,
-	eventbus.ErrNotDelayed, eventbus.ErrClosed, eventbus.ErrUnavailable, eventbus.ErrWrongType,
-	admin.ErrJobNotFound, admin.ErrTooManyJobs, admin.ErrUnauthenticated, admin.ErrUnreachable,
-}
-
-func classOf(err error) (is []string) {
-	if err == nil {
-		return []string{"none"}
-	}
-	for _, class := range classes {
-		if errors.Is(err, class) {
-			is = append(is, class.Error())
-		}
-	}
-	return is
-}
-
 // arguments draws them, more of those at the edges than others.
 type arguments struct{ *rapid.T }
 
