@@ -3,15 +3,9 @@ package admin_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"errors"
 	"log/slog"
-	"math/big"
 	"net"
 	"net/http"
 	"strings"
@@ -26,6 +20,7 @@ import (
 	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/certtest"
 )
 
 // lines is what was logged.
@@ -412,64 +407,25 @@ func TestClientDoesNotHang(t *testing.T) {
 	require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
 }
 
-// authority makes certificates.
-type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
-}
-
-func newAuthority(t *testing.T) *authority {
-	t.Helper()
-	a := &authority{t: t, pool: x509.NewCertPool()}
-	c := a.issue("authority")
-	var err error
-	a.cert, err = x509.ParseCertificate(c.Certificate[0])
-	require.NoError(t, err)
-	a.key = c.PrivateKey.(*ecdsa.PrivateKey)
-	a.pool.AddCert(a.cert)
-	return a
-}
-
-func (a *authority) issue(name string) tls.Certificate {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(a.t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: a.cert == nil, BasicConstraintsValid: true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	}
-	parent, signer := a.cert, a.key
-	if parent == nil {
-		parent, signer = template, key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	require.NoError(a.t, err)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
 func TestTLSAndClientCertificates(t *testing.T) {
 	t.Parallel()
 	s, _ := service(t)
 	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
-	ca := newAuthority(t)
+	ca := certtest.New(t)
 	log := &lines{}
 	address, _ := serve(t, s, admin.ServerConfig{
-		TLS:    &tls.Config{Certificates: []tls.Certificate{ca.issue("server")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.pool},
+		TLS:    &tls.Config{Certificates: []tls.Certificate{ca.Issue("127.0.0.1")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool},
 		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
-	good := client(t, admin.ClientConfig{Address: address, TLS: &tls.Config{RootCAs: ca.pool, Certificates: []tls.Certificate{ca.issue("operator jane")}}})
+	good := client(t, admin.ClientConfig{Address: address, TLS: &tls.Config{RootCAs: ca.Pool, Certificates: []tls.Certificate{ca.Issue("operator jane")}}})
 	require.NoError(t, good.DisableTopic(t.Context(), topic))
 	require.Contains(t, log.String(), "(operator jane)")
 
-	stranger := newAuthority(t)
+	stranger := certtest.New(t)
 	for what, cfg := range map[string]*tls.Config{
-		"no certificate":           {RootCAs: ca.pool},
-		"a stranger's certificate": {RootCAs: ca.pool, Certificates: []tls.Certificate{stranger.issue("x")}},
-		"another authority":        {RootCAs: stranger.pool, Certificates: []tls.Certificate{ca.issue("x")}},
+		"no certificate":           {RootCAs: ca.Pool},
+		"a stranger's certificate": {RootCAs: ca.Pool, Certificates: []tls.Certificate{stranger.Issue("x")}},
+		"another authority":        {RootCAs: stranger.Pool, Certificates: []tls.Certificate{ca.Issue("x")}},
 		"plain text":               nil,
 	} {
 		c := client(t, admin.ClientConfig{Address: address, TLS: cfg, CallTimeout: 10 * time.Second})

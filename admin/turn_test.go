@@ -15,6 +15,7 @@ import (
 
 	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/certtest"
 )
 
 // stopped is a server that takes connections and never answers. asked gets one for
@@ -154,15 +155,15 @@ func TestClientOfAServerThatClosesIdleConnections(t *testing.T) {
 	t.Parallel()
 	const idle = 50 * time.Millisecond
 	s, _ := service(t)
-	a := newAuthority(t)
+	a := certtest.New(t)
 	for name, c := range map[string]struct {
 		server admin.ServerConfig
 		client admin.ClientConfig
 	}{
 		"plain": {},
 		"TLS": {
-			admin.ServerConfig{TLS: &tls.Config{Certificates: []tls.Certificate{a.issue("127.0.0.1")}}},
-			admin.ClientConfig{TLS: &tls.Config{RootCAs: a.pool}},
+			admin.ServerConfig{TLS: &tls.Config{Certificates: []tls.Certificate{a.Issue("127.0.0.1")}}},
+			admin.ClientConfig{TLS: &tls.Config{RootCAs: a.Pool}},
 		},
 	} {
 		c.server.Limits.Idle = idle

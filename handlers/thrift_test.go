@@ -19,6 +19,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/certtest"
 )
 
 // spoken are all ways to speak.
@@ -103,19 +104,19 @@ func TestThrift_Token(t *testing.T) {
 
 func TestThrift_TLS(t *testing.T) {
 	t.Parallel()
-	ca := newAuthority(t)
+	ca := certtest.New(t)
 	server := newThriftServer(t, ThriftConfig{}, done)
-	server.tls = &tls.Config{Certificates: []tls.Certificate{ca.sign("127.0.0.1")}}
+	server.tls = &tls.Config{Certificates: []tls.Certificate{ca.Issue("127.0.0.1")}}
 	server.start()
 	mutual := newThriftServer(t, ThriftConfig{Unframed: true}, done)
 	mutual.tls = &tls.Config{
-		Certificates: []tls.Certificate{ca.sign("billing")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Roots,
+		Certificates: []tls.Certificate{ca.Issue("billing")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool,
 	}
 	mutual.start()
 	plain := serveThrift(t, ThriftConfig{}, done)
-	client := []tls.Certificate{ca.sign("bus")}
+	client := []tls.Certificate{ca.Issue("bus")}
 
-	h := openThrift(t, server.address, ThriftConfig{TLS: &tls.Config{RootCAs: ca.Roots}})
+	h := openThrift(t, server.address, ThriftConfig{TLS: &tls.Config{RootCAs: ca.Pool}})
 	for range 3 {
 		require.NoError(t, h.Handle(t.Context(), newEvent("1", "1")))
 	}
@@ -126,7 +127,7 @@ func TestThrift_TLS(t *testing.T) {
 	require.Eventually(t, func() bool { return server.open() == 0 && !h.pool.idle[0].quiet() }, patience, time.Millisecond)
 	require.NoError(t, h.Handle(t.Context(), newEvent("1", "1")))
 
-	h = openThrift(t, mutual.address, ThriftConfig{Unframed: true, TLS: &tls.Config{RootCAs: ca.Roots, ServerName: "billing", Certificates: client}})
+	h = openThrift(t, mutual.address, ThriftConfig{Unframed: true, TLS: &tls.Config{RootCAs: ca.Pool, ServerName: "billing", Certificates: client}})
 	require.NoError(t, h.Handle(t.Context(), newEvent("1", "1")))
 	require.NoError(t, h.Handle(t.Context(), newEvent("2", "2")))
 
@@ -135,10 +136,10 @@ func TestThrift_TLS(t *testing.T) {
 		cfg           ThriftConfig
 		says          string
 	}{
-		{"another CA", server.address, ThriftConfig{TLS: &tls.Config{RootCAs: newAuthority(t).Roots}}, "give the certificate (CA) that signed the server's"},
-		{"another name", mutual.address, ThriftConfig{Unframed: true, TLS: &tls.Config{RootCAs: ca.Roots}}, "the name that the server's certificate has"},
-		{"no certificate", mutual.address, ThriftConfig{Unframed: true, TLS: &tls.Config{RootCAs: ca.Roots, ServerName: "billing"}}, "does it ask for a client's certificate"},
-		{"a server without TLS", plain.address, ThriftConfig{TLS: &tls.Config{RootCAs: ca.Roots}}, "the server must serve TLS, or the handler go without"},
+		{"another CA", server.address, ThriftConfig{TLS: &tls.Config{RootCAs: certtest.New(t).Pool}}, "give the certificate (CA) that signed the server's"},
+		{"another name", mutual.address, ThriftConfig{Unframed: true, TLS: &tls.Config{RootCAs: ca.Pool}}, "the name that the server's certificate has"},
+		{"no certificate", mutual.address, ThriftConfig{Unframed: true, TLS: &tls.Config{RootCAs: ca.Pool, ServerName: "billing"}}, "does it ask for a client's certificate"},
+		{"a server without TLS", plain.address, ThriftConfig{TLS: &tls.Config{RootCAs: ca.Pool}}, "the server must serve TLS, or the handler go without"},
 	} {
 		h := openThrift(t, c.address, c.cfg)
 		err := h.Handle(t.Context(), newEvent("1", "1"))
