@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/idl"
 )
 
 // ListFailures implements API.
@@ -106,7 +107,7 @@ func (c *Client) CancelDelayed(ctx context.Context, topic, id string) ([]string,
 // ListUnreadable implements API.
 func (c *Client) ListUnreadable(ctx context.Context, topic, group string, most int) (eventbus.UnreadableEvents, error) {
 	u, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.UnreadableEvents, error) {
-		return conn.admin.ListUnreadable(ctx, topic, group, narrow(most))
+		return conn.admin.ListUnreadable(ctx, topic, group, idl.Int32(most))
 	})
 	if err != nil {
 		return eventbus.UnreadableEvents{}, err

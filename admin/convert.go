@@ -15,25 +15,6 @@ import (
 // into what the bus knows, and back. toX makes the IDL's, fromX the bus's; only
 // what arrives can be wrong.
 
-// millis is a time on the wire: 0 where there is none.
-func millis(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return unixMilli(t)
-}
-
-// unixMilli is a time in milliseconds; of one that they cannot tell, the nearest.
-func unixMilli(t time.Time) int64 {
-	switch {
-	case t.After(time.UnixMilli(math.MaxInt64)):
-		return math.MaxInt64
-	case t.Before(time.UnixMilli(math.MinInt64)):
-		return math.MinInt64
-	}
-	return t.UnixMilli()
-}
-
 func timeOf(ms int64) time.Time {
 	if ms == 0 {
 		return time.Time{}
@@ -122,10 +103,6 @@ func some[T any](list []T) []T {
 	}
 	return list
 }
-
-// narrow is a number on the wire. One that it cannot carry is the nearest that it can,
-// which a server refuses where the number itself would be refused.
-func narrow(n int) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
 
 // listed is a list as the generated code must have it: it takes nil for no answer.
 func listed[T any](list []T) []T {

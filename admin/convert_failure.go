@@ -5,17 +5,8 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/idl"
 )
-
-func toEvent(e *eventbus.Event) *thriftbus.Event {
-	if e == nil {
-		return nil
-	}
-	return &thriftbus.Event{
-		ID: e.ID, Topic: e.Topic, Type: e.Type, Source: e.Source, TimeMs: millis(e.Time), ContentType: e.ContentType, Payload: e.Payload,
-		Headers: e.Headers, Group: e.Group, Handler: e.Handler, Attempt: narrow(e.Attempt), Deliveries: narrow(e.Deliveries),
-	}
-}
 
 func fromEvent(e *thriftbus.Event) *eventbus.Event {
 	if e == nil {
@@ -34,8 +25,8 @@ func fromEvent(e *thriftbus.Event) *eventbus.Event {
 func toFailure(f eventbus.Failure) *thriftbus.Failure {
 	return &thriftbus.Failure{
 		ID: f.ID, State: failureStates.to(f.State), Topic: f.Topic, Group: f.Group, Handler: f.Handler, EventID: f.EventID,
-		Reason: string(f.Reason), Error: f.Error, Attempts: narrow(f.Attempts), FirstFailedAtMs: millis(f.FirstFailedAt),
-		FailedAtMs: millis(f.FailedAt), NextAttemptMs: millis(f.NextAttempt), Size: narrow(f.Size), Event: toEvent(f.Event),
+		Reason: string(f.Reason), Error: f.Error, Attempts: idl.Int32(f.Attempts), FirstFailedAtMs: idl.Millis(f.FirstFailedAt),
+		FailedAtMs: idl.Millis(f.FailedAt), NextAttemptMs: idl.Millis(f.NextAttempt), Size: idl.Int32(f.Size), Event: idl.Event(f.Event),
 	}
 }
 
@@ -70,7 +61,7 @@ func toSelection(topic, group string, f eventbus.FailureFilter) *thriftbus.Failu
 		out.Handler = &f.Handler
 	}
 	if !f.Before.IsZero() {
-		out.BeforeMs = new(unixMilli(f.Before))
+		out.BeforeMs = new(idl.UnixMilli(f.Before))
 	}
 	if f.All {
 		out.All = &f.All
@@ -93,7 +84,7 @@ func fromSelection(s *thriftbus.FailureSelection) (eventbus.FailureFilter, error
 func toJob(j Job) *thriftbus.Job {
 	return &thriftbus.Job{
 		ID: j.ID, Kind: jobKinds.to(j.Kind), State: jobStates.to(j.State), Topic: j.Topic, Group: j.Group, Moved: j.Moved, Total: j.Total,
-		StartedMs: millis(j.Started), UpdatedMs: millis(j.Updated), Error: j.Error,
+		StartedMs: idl.Millis(j.Started), UpdatedMs: idl.Millis(j.Updated), Error: j.Error,
 	}
 }
 
@@ -107,8 +98,8 @@ func fromJob(j *thriftbus.Job) Job {
 func toStats(s eventbus.Stats) *thriftbus.Stats {
 	return &thriftbus.Stats{
 		Topic: s.Topic, Group: s.Group, Enabled: s.Enabled, Waiting: s.Waiting, InFlight: s.InFlight, Delayed: s.Delayed, Retrying: s.Retrying,
-		Dead: s.Dead, OldestAgeMs: span(s.OldestAge), NextDueMs: millis(s.NextDue), Unreadable: s.Unreadable, Sent: s.Sent, Done: s.Done,
-		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, Cancelled: s.Cancelled, ReadAtMs: millis(s.ReadAt),
+		Dead: s.Dead, OldestAgeMs: span(s.OldestAge), NextDueMs: idl.Millis(s.NextDue), Unreadable: s.Unreadable, Sent: s.Sent, Done: s.Done,
+		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, Cancelled: s.Cancelled, ReadAtMs: idl.Millis(s.ReadAt),
 	}
 }
 
@@ -122,7 +113,7 @@ func fromStats(s *thriftbus.Stats) eventbus.Stats {
 }
 
 func toDelayed(e eventbus.DelayedEvent) *thriftbus.DelayedEvent {
-	return &thriftbus.DelayedEvent{ID: e.ID, DueAtMs: e.DueAt.UnixMilli(), Size: narrow(e.Size)}
+	return &thriftbus.DelayedEvent{ID: e.ID, DueAtMs: e.DueAt.UnixMilli(), Size: idl.Int32(e.Size)}
 }
 
 func fromDelayed(e *thriftbus.DelayedEvent) eventbus.DelayedEvent {

@@ -7,13 +7,14 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/idl"
 )
 
 func toHandlerSettings(s eventbus.HandlerSettings) *thriftbus.HandlerSettings {
 	return &thriftbus.HandlerSettings{
-		Enabled: s.Enabled, TimeoutMs: span(s.Timeout), MaxAttempts: narrow(s.MaxAttempts), RetryInitialMs: span(s.RetryInitial),
-		RetryMaxMs: span(s.RetryMax), Concurrency: narrow(s.Concurrency), MaxAbandoned: narrow(s.MaxAbandoned),
-		BreakerFailures: narrow(s.BreakerFailures), BreakerOpenMs: span(s.BreakerOpen),
+		Enabled: s.Enabled, TimeoutMs: span(s.Timeout), MaxAttempts: idl.Int32(s.MaxAttempts), RetryInitialMs: span(s.RetryInitial),
+		RetryMaxMs: span(s.RetryMax), Concurrency: idl.Int32(s.Concurrency), MaxAbandoned: idl.Int32(s.MaxAbandoned),
+		BreakerFailures: idl.Int32(s.BreakerFailures), BreakerOpenMs: span(s.BreakerOpen),
 	}
 }
 
@@ -35,10 +36,10 @@ func fromHandlerSettings(s *thriftbus.HandlerSettings) (out eventbus.HandlerSett
 
 func toHandlerUpdate(u eventbus.HandlerUpdate) *thriftbus.HandlerUpdate {
 	out := &thriftbus.HandlerUpdate{
-		Enabled: u.Enabled, TimeoutMs: optional(u.Timeout, span), MaxAttempts: optional(u.MaxAttempts, narrow),
+		Enabled: u.Enabled, TimeoutMs: optional(u.Timeout, span), MaxAttempts: optional(u.MaxAttempts, idl.Int32),
 		RetryInitialMs: optional(u.RetryInitial, span), RetryMaxMs: optional(u.RetryMax, span),
-		Concurrency: optional(u.Concurrency, narrow), MaxAbandoned: optional(u.MaxAbandoned, narrow),
-		BreakerFailures: optional(u.BreakerFailures, narrow), BreakerOpenMs: optional(u.BreakerOpen, span),
+		Concurrency: optional(u.Concurrency, idl.Int32), MaxAbandoned: optional(u.MaxAbandoned, idl.Int32),
+		BreakerFailures: optional(u.BreakerFailures, idl.Int32), BreakerOpenMs: optional(u.BreakerOpen, span),
 	}
 	if u.IfRevision != 0 {
 		out.IfRevision = &u.IfRevision
@@ -75,7 +76,7 @@ func fromHandler(h *thriftbus.Handler) eventbus.HandlerInfo {
 
 func toConsumer(c eventbus.Consumer) *thriftbus.Consumer {
 	out := &thriftbus.Consumer{
-		ID: c.ID, Group: c.Group, Host: c.Host, Pid: narrow(c.PID), StartedMs: millis(c.Started), ExpiresMs: millis(c.Expires), Expired: c.Expired,
+		ID: c.ID, Group: c.Group, Host: c.Host, Pid: idl.Int32(c.PID), StartedMs: idl.Millis(c.Started), ExpiresMs: idl.Millis(c.Expires), Expired: c.Expired,
 	}
 	for topic, handlers := range c.Handlers {
 		for _, h := range handlers {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/idl"
 )
 
 // toRaw marshals a value as the bus does it.
@@ -48,7 +49,7 @@ func toMessage(m eventbus.Message) (*thriftbus.Message, error) {
 		out.DelayMs = new(span(m.Delay)) // rounded up, as the bus does it: nothing comes early
 	}
 	if !m.DueAt.IsZero() {
-		due := unixMilli(m.DueAt)
+		due := idl.UnixMilli(m.DueAt)
 		if m.DueAt.After(time.UnixMilli(due)) && due < math.MaxInt64 {
 			due++ // likewise
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/idl"
 )
 
 // fill sets every field of v to something that is not its zero value, and not the
@@ -108,7 +109,7 @@ func TestEveryFieldArrives(t *testing.T) {
 	whole(t, toHandlerSettings, sure(fromHandlerSettings))
 	whole(t, toHandlerUpdate, fromHandlerUpdate)
 	whole(t, toHandler, sure(fromHandler))
-	whole(t, toEvent, sure(fromEvent))
+	whole(t, idl.Event, sure(fromEvent))
 	whole(t, toFailure, sure(fromFailure))
 	whole(t, toJob, sure(fromJob))
 	whole(t, toStats, sure(fromStats))

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/idl"
 )
 
 func fromPage(p *thriftbus.Page) Page {
@@ -17,7 +18,7 @@ func fromPage(p *thriftbus.Page) Page {
 }
 
 func toPage(p Page) *thriftbus.Page {
-	limit := narrow(p.Limit)
+	limit := idl.Int32(p.Limit)
 	out := &thriftbus.Page{Cursor: &p.Cursor}
 	if limit != 0 {
 		out.Limit = &limit
@@ -37,9 +38,9 @@ func fromGroup(g *thriftbus.Group) eventbus.GroupConfig {
 func toTopic(t eventbus.Topic) *thriftbus.Topic {
 	return &thriftbus.Topic{
 		Name: t.Name, Enabled: !t.Disabled, Delivery: deliveries.to(t.Delivery), Wire: wires.to(t.Wire),
-		MaxWaiting: t.MaxWaiting, Concurrency: narrow(t.Concurrency), DeadLimit: t.DeadLimit, DeadAgeMs: span(t.DeadAge),
+		MaxWaiting: t.MaxWaiting, Concurrency: idl.Int32(t.Concurrency), DeadLimit: t.DeadLimit, DeadAgeMs: span(t.DeadAge),
 		Groups: each(t.Groups, toGroup), RedissonOrderList: t.RedissonOrderList, RedissonOldClients: t.RedissonOldClients,
-		Revision: t.Revision, CreatedMs: millis(t.Created),
+		Revision: t.Revision, CreatedMs: idl.Millis(t.Created),
 	}
 }
 
@@ -60,7 +61,7 @@ func fromTopic(t *thriftbus.Topic) eventbus.Topic {
 const maxSent = 10_000
 
 func toSettings(c eventbus.TopicConfig) *thriftbus.TopicSettings {
-	concurrency, age := narrow(c.Concurrency), span(c.DeadAge)
+	concurrency, age := idl.Int32(c.Concurrency), span(c.DeadAge)
 	s := &thriftbus.TopicSettings{
 		MaxWaiting: &c.MaxWaiting, Concurrency: &concurrency, DeadLimit: &c.DeadLimit, DeadAgeMs: &age,
 		RedissonOrderList: &c.RedissonOrderList, RedissonOldClients: &c.RedissonOldClients, Disabled: &c.Disabled,
@@ -92,7 +93,7 @@ func fromSettings(s *thriftbus.TopicSettings) (eventbus.TopicConfig, error) {
 func toTopicUpdate(u eventbus.TopicUpdate) *thriftbus.TopicUpdate {
 	out := &thriftbus.TopicUpdate{
 		Delivery: optional(u.Delivery, func(d eventbus.Delivery) thriftbus.Delivery { return deliveries.to(cmp.Or(d, eventbus.AtLeastOnce)) }), MaxWaiting: u.MaxWaiting,
-		Concurrency: optional(u.Concurrency, narrow),
+		Concurrency: optional(u.Concurrency, idl.Int32),
 		DeadLimit:   u.DeadLimit, DeadAgeMs: optional(u.DeadAge, span),
 		RedissonOrderList: u.RedissonOrderList, RedissonOldClients: u.RedissonOldClients,
 	}

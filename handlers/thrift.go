@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/idl"
 )
 
 // Defaults and limits of Thrift.
@@ -163,7 +164,7 @@ func (t *Thrift) Handle(ctx context.Context, event *eventbus.Event) error {
 		return err
 	}
 	defer end()
-	result, err := t.call(ctx, wireEvent(event))
+	result, err := t.call(ctx, idl.Event(event))
 	if err != nil {
 		return err
 	}

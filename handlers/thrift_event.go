@@ -1,28 +1,6 @@
 package handlers
 
-import (
-	"math"
-
-	"github.com/seed4933/eventbus/eventbus"
-	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
-)
-
-// wireEvent is the event as the IDL has it. The payload's bytes are shared, not
-// copied.
-func wireEvent(event *eventbus.Event) *thriftbus.Event {
-	wire := &thriftbus.Event{
-		ID: event.ID, Topic: event.Topic, Type: event.Type, Source: event.Source,
-		ContentType: event.ContentType, Payload: event.Payload, Headers: event.Headers,
-		Group: event.Group, Handler: event.Handler,
-		Attempt: narrow(event.Attempt), Deliveries: narrow(event.Deliveries),
-	}
-	if !event.Time.IsZero() {
-		wire.TimeMs = event.Time.UnixMilli()
-	}
-	return wire
-}
-
-func narrow(n int) int32 { return int32(max(math.MinInt32, min(n, math.MaxInt32))) }
+import "github.com/seed4933/eventbus/eventbus"
 
 // size is how many bytes a call takes at most. It is known before anything is
 // written, so that what is too large for a frame costs no connection.
