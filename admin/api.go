@@ -44,7 +44,7 @@ type API interface {
 	GetFailure(ctx context.Context, topic, group, id string) (eventbus.Failure, error)
 	CountFailures(ctx context.Context, topic, group string) (eventbus.FailureCount, error)
 	// ReplayFailures begins a replay, and returns the job that does it, which goes
-	// on when ctx ends; a short one has ended by then. The filter picks 1000 ids at
+	// on when ctx ends; a short one has ended by then. The filter picks MaxJobIDs at
 	// most, else ErrInvalidArgument; its Progress is not used.
 	ReplayFailures(ctx context.Context, topic, group string, filter eventbus.FailureFilter) (Job, error)
 	// DiscardFailures begins to discard failures as ReplayFailures does to replay.
@@ -75,6 +75,10 @@ const (
 	DefaultPage = 100
 	MaxPage     = 1000
 )
+
+// MaxJobIDs is how many ids one job picks at most: as many as a call to a server may
+// name.
+const MaxJobIDs = 1000
 
 // Page says which part of a list is asked for.
 type Page struct {

@@ -27,9 +27,6 @@ const (
 	// jobClosing is for how long Close waits for the jobs, and for their ends to be
 	// told, before it ends the calls that are under way.
 	jobClosing = 2 * time.Second
-	// maxJobIDs is how many ids one job picks at most: as many as a call to a server
-	// may name.
-	maxJobIDs = 1000
 )
 
 var (

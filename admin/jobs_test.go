@@ -432,6 +432,6 @@ func TestJobPicksABoundedNumberOfIDs(t *testing.T) {
 	var wrong *eventbus.ArgumentError
 	require.ErrorAs(t, err, &wrong)
 	require.Equal(t, "ids", wrong.Field)
-	_, err = s.DiscardFailures(t.Context(), topic, "", eventbus.FailureFilter{IDs: ids[:1000]})
+	_, err = s.DiscardFailures(t.Context(), topic, "", eventbus.FailureFilter{IDs: ids[:admin.MaxJobIDs]})
 	require.NoError(t, err)
 }

@@ -145,8 +145,8 @@ func (s *Service) begin(ctx context.Context, f *eventbus.Failures, job Job, filt
 // checkFilter returns what is wrong with the filter of a job.
 func checkFilter(kind JobKind, topic, group string, filter eventbus.FailureFilter) error {
 	err := filter.Validate()
-	if err == nil && len(filter.IDs) > maxJobIDs {
-		err = &eventbus.ArgumentError{Field: "ids", Value: fmt.Sprint(len(filter.IDs)), Reason: fmt.Sprintf("a job picks %d at most; begin several", maxJobIDs)}
+	if err == nil && len(filter.IDs) > MaxJobIDs {
+		err = &eventbus.ArgumentError{Field: "ids", Value: fmt.Sprint(len(filter.IDs)), Reason: fmt.Sprintf("a job picks %d at most; begin several", MaxJobIDs)}
 	}
 	if err != nil {
 		return fmt.Errorf("%s failures of topic %q, group %q: %w", kind, clip(topic, maxName), clip(group, maxName), err)
