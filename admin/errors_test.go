@@ -125,7 +125,9 @@ func TestErrorsAreTheSameThroughAServer(t *testing.T) {
 	} {
 		want := ask(s)
 		require.Error(t, want, what)
-		require.Equal(t, classOf(want), classOf(ask(c)), "%s: %v", what, want)
+		got := ask(c)
+		require.EqualError(t, got, want.Error(), what)
+		require.Equal(t, classOf(want), classOf(got), "%s: %v", what, want)
 		for name, err := range told {
 			seen[name] = seen[name] || errors.Is(want, err)
 		}

@@ -1,0 +1,119 @@
+package admin_test
+
+import (
+	"crypto/tls"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/certtest"
+)
+
+func TestTokenIsDemanded(t *testing.T) {
+	t.Parallel()
+	s, _ := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	log := &lines{}
+	address, _ := serve(t, s, admin.ServerConfig{Token: "s3cret-token", Logger: slog.New(slog.NewTextHandler(log, nil))})
+	require.NoError(t, client(t, admin.ClientConfig{Address: address, Token: "s3cret-token"}).DisableTopic(t.Context(), topic))
+	_, err := client(t, admin.ClientConfig{Address: address, Token: "s3cret-token"}).SendBatch(t.Context(), topic, []eventbus.Message{{Value: eventbus.Raw{}}})
+	require.ErrorIs(t, err, eventbus.ErrTopicDisabled)
+	for _, token := range []string{"", "wrong", "s3cret-toke", "s3cret-token1"} {
+		c := client(t, admin.ClientConfig{Address: address, Token: token})
+		require.ErrorIs(t, c.EnableTopic(t.Context(), topic), admin.ErrUnauthenticated, token)
+		_, err := c.SendBatch(t.Context(), topic, []eventbus.Message{{Value: eventbus.Raw{}}})
+		require.ErrorIs(t, err, admin.ErrUnauthenticated)
+		require.ErrorIs(t, c.Ping(t.Context()), admin.ErrUnauthenticated)
+	}
+	got, err := s.GetTopic(t.Context(), topic)
+	require.NoError(t, err)
+	require.True(t, got.Disabled)
+	// The server does not read a large call of who may not call.
+	large := []eventbus.Message{{Value: eventbus.Raw{Payload: make([]byte, 100<<10)}}}
+	for _, token := range []string{"", "wrong"} {
+		c := client(t, admin.ClientConfig{Address: address, Token: token})
+		for range 2 {
+			_, err := c.SendBatch(t.Context(), topic, large)
+			require.ErrorIs(t, err, admin.ErrUnauthenticated)
+			require.NotErrorIs(t, err, admin.ErrUnreachable)
+		}
+	}
+	require.NotContains(t, log.String(), "s3cret")
+
+	// A stock client of HTTP.
+	overHTTP := func(authorization string) error {
+		transport, err := thrift.NewTHttpClientWithOptions("http://"+address+"/thrift", thrift.THttpClientOptions{Client: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}})
+		require.NoError(t, err)
+		if authorization != "" {
+			transport.(*thrift.THttpClient).SetHeader("Authorization", authorization)
+		}
+		p := thrift.NewTBinaryProtocolConf(transport, nil)
+		return thriftbus.NewEventAdminClient(thrift.NewTStandardClient(p, p)).Ping(t.Context())
+	}
+	require.NoError(t, overHTTP("Bearer s3cret-token"))
+	var refused *thriftbus.Unauthenticated
+	for _, wrong := range []string{"", "Bearer wrong", "Basic s3cret-token", "s3cret-token"} {
+		require.ErrorAs(t, overHTTP(wrong), &refused, wrong)
+	}
+	require.Contains(t, refused.Message, "Bearer TOKEN")
+}
+
+func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
+	t.Parallel()
+	s, _ := service(t)
+	for _, listen := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
+		_, err := admin.Listen(s, admin.ServerConfig{Listen: listen})
+		require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
+		require.ErrorContains(t, err, "set a token, or TLS")
+		_, err = admin.Listen(s, admin.ServerConfig{Listen: listen, TLS: &tls.Config{}}) // anybody speaks it
+		require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
+	}
+	for listen, cfg := range map[string]admin.ServerConfig{
+		":0": {Token: "t"}, "0.0.0.0:0": {TLS: &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert}}, "localhost:0": {}, "127.0.0.1:0": {},
+	} {
+		cfg.Listen = listen
+		server, err := admin.Listen(s, cfg)
+		require.NoError(t, err, listen)
+		require.NoError(t, server.Close())
+	}
+	for _, bad := range []admin.ServerConfig{{Listen: "nonsense"}, {Listen: "127.0.0.1:0", Token: "two words"}, {Listen: "127.0.0.1:0", Token: "ü"}} {
+		_, err := admin.Listen(s, bad)
+		require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
+	}
+}
+
+func TestTLSAndClientCertificates(t *testing.T) {
+	t.Parallel()
+	s, _ := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	ca := certtest.New(t)
+	log := &lines{}
+	address, _ := serve(t, s, admin.ServerConfig{
+		TLS:    &tls.Config{Certificates: []tls.Certificate{ca.Issue("127.0.0.1")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool},
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	good := client(t, admin.ClientConfig{Address: address, TLS: &tls.Config{RootCAs: ca.Pool, Certificates: []tls.Certificate{ca.Issue("operator jane")}}})
+	require.NoError(t, good.DisableTopic(t.Context(), topic))
+	require.Contains(t, log.String(), "(operator jane)")
+
+	stranger := certtest.New(t)
+	for what, cfg := range map[string]*tls.Config{
+		"no certificate":           {RootCAs: ca.Pool},
+		"a stranger's certificate": {RootCAs: ca.Pool, Certificates: []tls.Certificate{stranger.Issue("x")}},
+		"another authority":        {RootCAs: stranger.Pool, Certificates: []tls.Certificate{ca.Issue("x")}},
+		"plain text":               nil,
+	} {
+		c := client(t, admin.ClientConfig{Address: address, TLS: cfg, CallTimeout: 10 * time.Second})
+		require.ErrorIs(t, c.EnableTopic(t.Context(), topic), eventbus.ErrUnavailable, what)
+	}
+	got, err := s.GetTopic(t.Context(), topic)
+	require.NoError(t, err)
+	require.True(t, got.Disabled)
+}
