@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,8 +24,14 @@ import (
 // nth time.
 func (w *world) busThat(do func(), script string, nth int64) *eventbus.Bus {
 	w.Helper()
-	text, err := os.ReadFile("../store/scripts/" + script + ".lua")
-	require.NoError(w, err)
+	read := func(name string) []byte {
+		text, err := os.ReadFile("../store/scripts/" + name + ".lua")
+		require.NoError(w, err)
+		return text
+	}
+	text := regexp.MustCompile(`(?m)^-- include (\w+)\n`).ReplaceAllFunc(read(script), func(line []byte) []byte {
+		return read("lib/" + string(bytes.Fields(line)[2]))
+	})
 	sum := sha1.Sum(text) //nolint:gosec // see above
 	digest := []byte(hex.EncodeToString(sum[:]))
 	var calls atomic.Int64
