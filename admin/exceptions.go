@@ -41,6 +41,7 @@ var codes = []struct {
 	{eventbus.ErrTopicExists, "topic_exists", alreadyExists},
 	{eventbus.ErrGroupExists, "group_exists", alreadyExists},
 	{eventbus.ErrPayloadTooLarge, "payload_too_large", invalidArgument},
+	{eventbus.ErrWrongType, "wrong_type", unavailable},
 	{eventbus.ErrInvalidArgument, "invalid_argument", invalidArgument},
 	{eventbus.ErrTopicDisabled, "topic_disabled", disabled},
 	{eventbus.ErrDelayedFull, "delayed_full", disabled},
@@ -51,7 +52,6 @@ var codes = []struct {
 	{ErrTooManyJobs, "too_many_jobs", conflict},
 	{eventbus.ErrRedisTooOld, "redis_too_old", unavailable},
 	{eventbus.ErrLayoutMismatch, "layout_mismatch", unavailable},
-	{eventbus.ErrWrongType, "wrong_type", unavailable},
 	{eventbus.ErrClosed, "closed", unavailable},
 	{eventbus.ErrUnavailable, "unavailable", unavailable},
 	{context.Canceled, "unavailable", unavailable},
@@ -66,9 +66,13 @@ func toException(err error) error {
 		return nil
 	}
 	for _, c := range codes {
-		if errors.Is(err, c.err) {
-			return exception(c.kind, c.code, err)
+		if !errors.Is(err, c.err) {
+			continue
 		}
+		if errors.Is(err, eventbus.ErrInvalidArgument) {
+			c.kind = invalidArgument // also of a queue key that names no list
+		}
+		return exception(c.kind, c.code, err)
 	}
 	return errors.New(clip(err.Error(), maxText))
 }

@@ -63,7 +63,10 @@ exception AlreadyExists {
 exception InvalidArgument {
   /** Everything that is wrong, one a line where it is several, for people. */
   1: string message
-  /** "invalid_argument" or "payload_too_large". */
+  /**
+   * "invalid_argument", "payload_too_large", or "wrong_type": what the queue key
+   * names holds no list.
+   */
   2: string code
   /** The field or argument that is wrong; empty when it is not one alone. */
   3: string field

@@ -664,7 +664,8 @@ var _ thrift.TException = (*AlreadyExists)(nil)
 // 
 // Attributes:
 //  - Message: Everything that is wrong, one a line where it is several, for people.
-//  - Code: "invalid_argument" or "payload_too_large".
+//  - Code: "invalid_argument", "payload_too_large", or "wrong_type": what the queue key
+// names holds no list.
 //  - Field: The field or argument that is wrong; empty when it is not one alone.
 //  - Reason: Why it is wrong, and what would be right.
 type InvalidArgument struct {
