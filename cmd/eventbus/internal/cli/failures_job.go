@@ -30,8 +30,6 @@ const (
 	// jobBear is for how long a job in a server is asked for in vain: the server
 	// may be starting again, or out of its Redis's reach for a moment.
 	jobBear = 5 * time.Second
-	// jobIDs is how many ids one job takes.
-	jobIDs = 1000
 )
 
 // past are the words for what jobs have done.
@@ -83,10 +81,10 @@ func atLeast(job admin.Job) string {
 
 // parts are what one job each takes of a filter.
 func parts(filter eventbus.FailureFilter) (all []eventbus.FailureFilter) {
-	if len(filter.IDs) <= jobIDs {
+	if len(filter.IDs) <= admin.MaxJobIDs {
 		return []eventbus.FailureFilter{filter}
 	}
-	for ids := range slices.Chunk(filter.IDs, jobIDs) {
+	for ids := range slices.Chunk(filter.IDs, admin.MaxJobIDs) {
 		part := filter
 		part.IDs = ids
 		all = append(all, part)

@@ -221,7 +221,7 @@ func (m *manyAPI) ReplayFailures(_ context.Context, topic, group string, filter 
 // More ids than one job takes go by several, and what those have moved counts together.
 func TestMoveManyIDs(t *testing.T) {
 	t.Parallel()
-	ids := make([]string, 2*jobIDs+1)
+	ids := make([]string, 2*admin.MaxJobIDs+1)
 	for i := range ids {
 		ids[i] = fmt.Sprint(i)
 	}
@@ -235,14 +235,14 @@ func TestMoveManyIDs(t *testing.T) {
 	n, err := move(t.Context(), m, ids)
 	require.NoError(t, err)
 	require.EqualValues(t, len(ids), n)
-	require.Equal(t, []int{jobIDs, jobIDs, 1}, m.jobs)
+	require.Equal(t, []int{admin.MaxJobIDs, admin.MaxJobIDs, 1}, m.jobs)
 	require.Len(t, m.ids, len(ids))
 
 	m = &manyAPI{failAt: 2}
 	n, err = move(t.Context(), m, ids)
 	require.ErrorIs(t, err, admin.ErrTooManyJobs)
 	require.ErrorContains(t, err, `replay failures of topic "orders", group "default": 1000 replayed, then: `)
-	require.EqualValues(t, jobIDs, n)
+	require.EqualValues(t, admin.MaxJobIDs, n)
 
 	// Whoever did it may have moved more than it came to tell.
 	_, err = move(t.Context(), &manyAPI{state: admin.JobInterrupted}, ids)
@@ -253,6 +253,6 @@ func TestMoveManyIDs(t *testing.T) {
 	m = &manyAPI{then: cancel}
 	n, err = move(ctx, m, ids)
 	require.ErrorIs(t, err, context.Canceled)
-	require.EqualValues(t, jobIDs, n)
-	require.Equal(t, []int{jobIDs}, m.jobs, "no job is begun after an interrupt")
+	require.EqualValues(t, admin.MaxJobIDs, n)
+	require.Equal(t, []int{admin.MaxJobIDs}, m.jobs, "no job is begun after an interrupt")
 }
