@@ -1,22 +1,14 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/seed4933/eventbus/internal/certtest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -73,7 +65,7 @@ func TestUnusableServer(t *testing.T) {
 // A server that speaks TLS is believed when its certificate is.
 func TestTLS(t *testing.T) {
 	b := setup(t)
-	cert, key := certificate(t)
+	cert, key := certtest.New(t).Files()
 	s := redisFor(t, "--tls-port", "0", "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
 	port, err := freePort()
 	require.NoError(t, err)
@@ -105,27 +97,6 @@ func TestTLS(t *testing.T) {
 	require.Contains(t, line, "(rediss://"+server.addr)
 	require.Contains(t, line, server.addr+" speaks plain text, not TLS: redis:// is right")
 	require.NotContains(t, line, "s3cret")
-}
-
-// certificate makes a certificate of 127.0.0.1 that vouches for itself.
-func certificate(t *testing.T) (certFile, keyFile string) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	require.NoError(t, err)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	require.NoError(t, err)
-	dir := t.TempDir()
-	certFile, keyFile = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
-	require.NoError(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600))
-	require.NoError(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
-	return certFile, keyFile
 }
 
 // A Redis of any kind serves: by its socket, as a Cluster, through Sentinel.

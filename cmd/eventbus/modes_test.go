@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/certtest"
 )
 
 // modes runs a test of commands that reach Redis themselves, and once more of those
@@ -116,7 +117,7 @@ func TestAdminToken(t *testing.T) {
 // TLS is spoken where it is wanted, and both sides are known by their certificates.
 func TestAdminTLS(t *testing.T) {
 	b := setup(t)
-	certFile, keyFile := certificate(t)
+	certFile, keyFile := certtest.New(t).Files()
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	require.NoError(t, err)
 	b.administer(admin.ServerConfig{TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, ClientAuth: tls.RequireAnyClientCert}})

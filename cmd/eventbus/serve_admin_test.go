@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/certtest"
 )
 
 // servingAdmin starts serve with the admin service on a free port, and returns
@@ -66,7 +67,7 @@ topics:
 // the environment.
 func TestServeWithTLS(t *testing.T) {
 	b := setup(t)
-	cert, key := certificate(t)
+	cert, key := certtest.New(t).Files()
 	b.env = append(b.env, "EVENTBUS_ADMIN_TOKEN=of the environment?no")
 	p := b.call(nil, "serve", "--http", "", "--thrift", "127.0.0.1:0")
 	require.Equal(t, 2, p.code)

@@ -1,71 +1,23 @@
 package port
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"math/big"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/seed4933/eventbus/internal/certtest"
 	"github.com/stretchr/testify/require"
 )
 
-// authority issues certificates for 127.0.0.1.
-type authority struct {
-	cert *x509.Certificate
-	key  *ecdsa.PrivateKey
-	pool *x509.CertPool
-}
-
-func newAuthority(t *testing.T) *authority {
+func setupTLS(t *testing.T, change func(*Config)) (*bundle, *certtest.Authority) {
 	t.Helper()
-	a := &authority{pool: x509.NewCertPool()}
-	pair := a.issue(t, "authority")
-	cert, err := x509.ParseCertificate(pair.Certificate[0])
-	require.NoError(t, err)
-	a.cert, a.key = cert, pair.PrivateKey.(*ecdsa.PrivateKey)
-	a.pool.AddCert(cert)
-	return a
-}
-
-// issue returns a certificate for a name; the first is the authority's own.
-func (a *authority) issue(t *testing.T, name string) tls.Certificate {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	require.NoError(t, err)
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(time.Now().UnixNano()),
-		Subject:      pkix.Name{CommonName: name},
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(time.Hour),
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-		IsCA:         a.cert == nil, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-	}
-	parent, signer := template, key
-	if a.cert != nil {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
-	require.NoError(t, err)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-}
-
-func setupTLS(t *testing.T, change func(*Config)) (*bundle, *authority) {
-	t.Helper()
-	a := newAuthority(t)
+	a := certtest.New(t)
 	return setup(t, func(c *Config) {
 		c.TLS = &tls.Config{
-			Certificates: []tls.Certificate{a.issue(t, "server")},
-			ClientCAs:    a.pool,
+			Certificates: []tls.Certificate{a.Issue("127.0.0.1")},
+			ClientCAs:    a.Pool,
 			ClientAuth:   tls.VerifyClientCertIfGiven,
 			NextProtos:   []string{"h2"}, // which it must not offer
 		}
@@ -79,8 +31,8 @@ func TestServer_TLS(t *testing.T) {
 	t.Parallel()
 	b, a := setupTLS(t, nil)
 	for name, conf := range map[string]*tls.Config{
-		"":         {RootCAs: a.pool},
-		"operator": {RootCAs: a.pool, Certificates: []tls.Certificate{a.issue(t, "operator")}},
+		"":         {RootCAs: a.Pool},
+		"operator": {RootCAs: a.Pool, Certificates: []tls.Certificate{a.Issue("operator")}},
 	} {
 		for _, k := range kinds() {
 			c, err := tls.Dial("tcp", b.addr, conf)
@@ -127,7 +79,7 @@ func TestServer_SilentOnTLS(t *testing.T) {
 		}
 	}
 	for range 3 {
-		took, err := ping(b.addr, &tls.Config{RootCAs: a.pool})
+		took, err := ping(b.addr, &tls.Config{RootCAs: a.Pool})
 		require.NoError(t, err)
 		require.Less(t, took, soon)
 	}
@@ -135,7 +87,7 @@ func TestServer_SilentOnTLS(t *testing.T) {
 	b, _ = setupTLS(t, brief(func(l *Limits) { l.Handshake = 50 * time.Millisecond }))
 	closes(t, dial(t, b.addr))
 	b, a = setupTLS(t, brief(func(l *Limits) { l.FirstByte = 50 * time.Millisecond }))
-	c, err := tls.Dial("tcp", b.addr, &tls.Config{RootCAs: a.pool})
+	c, err := tls.Dial("tcp", b.addr, &tls.Config{RootCAs: a.Pool})
 	require.NoError(t, err)
 	closes(t, c)
 }
