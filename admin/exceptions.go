@@ -77,6 +77,16 @@ func toException(err error) error {
 	return errors.New(clip(err.Error(), maxText))
 }
 
+// isOurs tells that an exception is not the fault of who called, but of the server or of
+// what stands behind it.
+func isOurs(exception error) bool {
+	switch exception.(type) {
+	case *thriftbus.NotFound, *thriftbus.AlreadyExists, *thriftbus.InvalidArgument, *thriftbus.Disabled, *thriftbus.Conflict, *thriftbus.Unauthenticated:
+		return false
+	}
+	return true
+}
+
 // maxText is how many bytes of a text an exception carries: who sends a list of ten
 // thousand wrong names is not told of each.
 const maxText = 4 << 10

@@ -19,6 +19,7 @@ type face struct {
 	token   string
 	log     *slog.Logger
 	refused port.Seldom
+	failed  port.Seldom
 }
 
 // quietly carries out a call that changes nothing, or sends events, of which there
@@ -36,13 +37,15 @@ func changes[T any](ctx context.Context, f *face, op string, do func(ctx context
 func call[T any](ctx context.Context, f *face, level slog.Level, op string, do func(ctx context.Context) (T, error), what ...any) (T, error) {
 	who, _ := port.ClientFrom(ctx)
 	if err := authenticate(who, f.token); err != nil {
-		f.refused.Log(f.log, "admin call refused", "call", op, "by", callerName(who), "err", err)
+		f.refused.Log(f.log, slog.LevelDebug, "admin call refused", "call", op, "by", callerName(who), "err", err)
 		var none T
 		return none, toException(err)
 	}
 	began := time.Now()
 	v, err := do(ctx)
-	if f.log.Enabled(ctx, level) {
+	exception := toException(err)
+	fails := err != nil && isOurs(exception)
+	if fails || f.log.Enabled(ctx, level) {
 		args := append([]any{"call", op, "by", callerName(who), "took", time.Since(began).Round(time.Microsecond)}, what...)
 		if err != nil {
 			args = append(args, "err", err.Error())
@@ -52,9 +55,13 @@ func call[T any](ctx context.Context, f *face, level slog.Level, op string, do f
 				args[i] = clip(s, maxLogged)
 			}
 		}
-		f.log.Log(ctx, level, "admin call", args...)
+		if fails {
+			f.failed.Log(f.log, level, "admin call failed", args...)
+		} else {
+			f.log.Log(ctx, level, "admin call", args...)
+		}
 	}
-	return v, toException(err)
+	return v, exception
 }
 
 // nothing is what a call returns that returns nothing.

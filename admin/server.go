@@ -44,8 +44,9 @@ type ServerConfig struct {
 	// Limits are what clients can use of the server.
 	Limits Limits
 	// Logger gets a line for every call that changes something, with who called from
-	// where, and a warning of calls that are refused, one a minute. Calls that only
-	// read, or send, and the others that are refused are logged at level debug.
+	// where, and warnings of calls that are refused, or fail because Redis does not
+	// answer, one of each a minute. Calls that only read, or send, and the others that
+	// are refused are logged at level debug.
 	// Defaults to slog.Default().
 	Logger *slog.Logger
 	// StopTimeout is how long calls under way may take at the end. Defaults to

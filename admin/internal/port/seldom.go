@@ -11,21 +11,23 @@ import (
 const warnEvery = time.Minute
 
 // Seldom logs what others can make happen at will, all of one kind: the first at level
-// warn, and then one a minute, with how many there were in between as "more"; those at
-// level debug, or they would fill the log. It may be used by several goroutines at once.
+// warn, and then one a minute, with how many there were in between as "more"; those at a
+// lower level, or they would fill the log. It may be used by several goroutines at once.
 type Seldom struct {
 	mu   sync.Mutex
 	last time.Time // of the last warning
 	more int       // since then
 }
 
-// Log logs one.
-func (s *Seldom) Log(log *slog.Logger, what string, args ...any) {
-	if more, worth := s.worth(); !worth {
-		log.Debug(what, args...)
-	} else if more > 0 {
+// Log logs one, at the level otherwise where it is not worth a warning.
+func (s *Seldom) Log(log *slog.Logger, otherwise slog.Level, what string, args ...any) {
+	more, worth := s.worth()
+	switch {
+	case !worth:
+		log.Log(context.Background(), otherwise, what, args...)
+	case more > 0:
 		log.Warn(what, append(args, "more", more)...)
-	} else {
+	default:
 		log.Warn(what, args...)
 	}
 }
@@ -51,7 +53,7 @@ func (s *Server) turnedAway(kind *Seldom, client Client, err error) {
 	if isEnd(err) {
 		return
 	}
-	kind.Log(s.log, "a client was turned away", "client", client.Addr, "error", err)
+	kind.Log(s.log, slog.LevelDebug, "a client was turned away", "client", client.Addr, "error", err)
 }
 
 // closed logs at level debug why a connection of a stranger was closed: strangers must

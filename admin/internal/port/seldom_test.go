@@ -23,11 +23,11 @@ func TestSeldom(t *testing.T) {
 		for minute := range 3 {
 			var askers sync.WaitGroup
 			for i := range 100 {
-				askers.Go(func() { s.Log(log, "refused", "client", i) })
+				askers.Go(func() { s.Log(log, slog.LevelDebug, "refused", "client", i) })
 			}
 			askers.Wait()
 			<-time.After(warnEvery - 1) // by the clock of the bubble
-			s.Log(log, "refused")
+			s.Log(log, slog.LevelDebug, "refused")
 			<-time.After(time.Nanosecond)
 			warnings, all := lines()
 			require.Equal(t, minute+1, warnings)
