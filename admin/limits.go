@@ -22,9 +22,11 @@ type Limits struct {
 	// Defaults to 10 000.
 	MaxContainer int
 	// Memory is how many bytes all messages together may take up, as the server
-	// reckons what they cost it; a message that finds it in use waits. It is raised to
-	// what one message of MaxMessage costs. With garbage that is not collected yet the
-	// process may use about twice as much. Defaults to 24 MiB.
+	// reckons what they cost it; a message that finds it in use waits, and a client
+	// that has some of it and sends, or takes, less than 1 MiB a second meanwhile is
+	// closed. Messages of up to 16 KiB never wait. It is raised to what one message of
+	// MaxMessage costs. With garbage that is not collected yet the process may use
+	// about twice as much. Defaults to 24 MiB.
 	Memory int64
 	// FirstByte is for how long a new connection may be silent. Defaults to 10 s.
 	FirstByte time.Duration
@@ -40,5 +42,5 @@ type Limits struct {
 	Write time.Duration
 }
 
-// ofPort returns the limits for the port, whose fields are the same.
+// ofPort returns the limits for the port.
 func (l Limits) ofPort() port.Limits { return port.Limits(l) }

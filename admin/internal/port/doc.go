@@ -25,7 +25,8 @@
 //   - Clients that may not call: they are known before their arguments are read,
 //     and never get memory that others wait for (see Config.Admit).
 //   - Clients that say nothing, or a byte now and then, or take no answers:
-//     deadlines, and eviction when others want to be served.
+//     deadlines, eviction when others want to be served, and a pace for those
+//     that have memory which others wait for (see pace).
 //   - More connections than there are files: see Server.Serve.
 //   - Processors that panic: the caller is told, the log has the stack.
 //   - Clients that go away: their calls are ended, not cut off, since half a

@@ -33,39 +33,15 @@ const maxName = 512
 // known before it may cost more.
 const maxHeaders = 8 << 10
 
-// Limits are what a client can use of a server. Fields of 0 or less mean the
-// default: on a port that strangers reach none of them can be switched off.
+// Limits are what a client can use of a server: those of package admin, which says what
+// each of them is. Fields of 0 or less mean the default; none can be switched off.
 type Limits struct {
-	// MaxConnections is how many connections are open at once. One more takes
-	// the place of the one that nobody has used for the longest time. It is
-	// lowered to half of the files that the process may open.
-	// Defaults to DefaultMaxConnections.
-	MaxConnections int
-	// MaxMessage is how many bytes a message may have, framed or not, and an
-	// answer too, what THeader puts before it included; at most 256 MiB.
-	// Defaults to DefaultMaxMessage.
-	MaxMessage int
-	// MaxContainer is how many elements a list, set or map may have.
-	// Defaults to DefaultMaxContainer.
-	MaxContainer int
-	// Memory is how many bytes all messages together may take up, as the
-	// server reckons what they cost it (see the budget). It is raised to what
-	// one message of MaxMessage costs. With garbage that is not collected yet
-	// the process may use about twice as much. Defaults to DefaultMemory.
-	Memory int64
-	// FirstByte is for how long a new connection may be silent.
-	// Defaults to DefaultFirstByte.
-	FirstByte time.Duration
-	// Handshake is how long a TLS handshake may take. Defaults to DefaultHandshake.
-	Handshake time.Duration
-	// Idle is for how long a connection may be silent between two calls.
-	// Defaults to DefaultIdle.
-	Idle time.Duration
-	// Read is how long a message may take from its first byte to its last,
-	// waiting for memory included. Defaults to DefaultRead.
-	Read time.Duration
-	// Write is how long an answer may take. Defaults to DefaultWrite.
-	Write time.Duration
+	MaxConnections int   // lowered to half of the files that the process may open
+	MaxMessage     int   // bytes; what THeader puts before an answer counts
+	MaxContainer   int   // elements
+	Memory         int64 // bytes, as the budget reckons them
+
+	FirstByte, Handshake, Idle, Read, Write time.Duration
 }
 
 // withDefaults returns the limits as they hold.
