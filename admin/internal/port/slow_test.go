@@ -149,7 +149,7 @@ func TestServer_Eviction(t *testing.T) {
 	mute := dial(t, b.addr)
 	b.waitFor(t, map[state]int{silent: 1, idle: 2, reading: 1, calling: 1})
 
-	for i, victim := range []net.Conn{mute, idler, later, slow} {
+	for i, victim := range []net.Conn{idler, later, slow, mute} {
 		// The newcomer says something, and then belongs to those in calls.
 		newcomer := dial(t, b.addr)
 		go func() { _, _ = adminOver(kinds()[0].over(newcomer)).GetTopic(context.Background(), "block") }()

@@ -32,9 +32,15 @@ type table struct {
 	signaled bool
 }
 
+// silentGrace is for how long a new connection may be silent before it is worth less
+// than one that is idle: clients that come in a crowd must not push each other out
+// before they could speak.
+const silentGrace = time.Second
+
 // entry is a connection in the table.
 type entry struct {
 	table *table
+	came  time.Time
 	conn  net.Conn      // as it was accepted, below TLS
 	gone  chan struct{} // closed when the entry leaves the table
 	state state
@@ -53,17 +59,18 @@ func (t *table) add(conn net.Conn) *entry {
 	if t.closing || t.entries >= t.max && !t.evictLocked() {
 		return nil
 	}
-	e := &entry{table: t, conn: conn, gone: make(chan struct{}), state: silent}
+	e := &entry{table: t, came: time.Now(), conn: conn, gone: make(chan struct{}), state: silent}
 	e.place = t.in[silent].PushBack(e)
 	t.entries++
 	return e
 }
 
 // evict closes the connection that can be missed the most, and reports whether
-// there was one. First go those that never said anything, then the idle ones,
-// then those that are slow to send a message or to take an answer; of each kind
-// the one that has been so for the longest time. A call that is under way is
-// never ended for another.
+// there was one. First goes one that has said nothing for silentGrace, or while more
+// than half of the places are taken by those that have said nothing; then an idle one,
+// then one that is slow to send a message or to take an answer, and at last a new one;
+// of each kind the one that has been so for the longest time. A call that is under way
+// is never ended for another.
 func (t *table) evict() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -71,13 +78,22 @@ func (t *table) evict() bool {
 }
 
 func (t *table) evictLocked() bool {
-	for _, s := range []state{silent, idle, reading, writing} {
+	order := []state{idle, reading, writing, silent}
+	if t.silentTooLongLocked() {
+		order = []state{silent}
+	}
+	for _, s := range order {
 		if first := t.in[s].Front(); first != nil {
 			t.closeLocked(first.Value.(*entry))
 			return true
 		}
 	}
 	return false
+}
+
+func (t *table) silentTooLongLocked() bool {
+	first := t.in[silent].Front()
+	return first != nil && (t.in[silent].Len() > t.max/2 || time.Since(first.Value.(*entry).came) >= silentGrace)
 }
 
 // move brings a connection into a state and reports whether it may go on.
