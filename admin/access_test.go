@@ -68,15 +68,23 @@ func TestTokenIsDemanded(t *testing.T) {
 func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
 	t.Parallel()
 	s, _ := service(t)
+	ca := certtest.New(t)
 	for _, listen := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
 		_, err := admin.Listen(s, admin.ServerConfig{Listen: listen})
 		require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
 		require.ErrorContains(t, err, "set a token, or TLS")
-		_, err = admin.Listen(s, admin.ServerConfig{Listen: listen, TLS: &tls.Config{}}) // anybody speaks it
-		require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
+		for _, open := range []*tls.Config{
+			{}, // anybody speaks it
+			{ClientAuth: tls.RequireAnyClientCert, ClientCAs: ca.Pool},
+			{ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: ca.Pool},
+			{ClientAuth: tls.RequireAndVerifyClientCert}, // of any authority in the world
+		} {
+			_, err = admin.Listen(s, admin.ServerConfig{Listen: listen, TLS: open})
+			require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
+		}
 	}
 	for listen, cfg := range map[string]admin.ServerConfig{
-		":0": {Token: "t"}, "0.0.0.0:0": {TLS: &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert}}, "localhost:0": {}, "127.0.0.1:0": {},
+		":0": {Token: "t"}, "0.0.0.0:0": {TLS: &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool}}, "localhost:0": {}, "127.0.0.1:0": {},
 	} {
 		cfg.Listen = listen
 		server, err := admin.Listen(s, cfg)

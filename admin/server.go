@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
@@ -35,8 +36,9 @@ type ServerConfig struct {
 	// that others than this machine reach, and an empty one, which is all addresses,
 	// need a Token, or TLS with clients' certificates.
 	Listen string
-	// TLS makes every client speak TLS. With ClientAuth and ClientCAs set in it, they
-	// need certificates.
+	// TLS makes every client speak TLS. With ClientAuth set to
+	// tls.RequireAndVerifyClientCert in it, and ClientCAs to who signs their
+	// certificates, they need certificates.
 	TLS *tls.Config
 	// Token is demanded of every call: in the header Authorization of HTTP, or in
 	// one of that name of THeader, as "Bearer TOKEN". Defaults to none.
@@ -65,6 +67,7 @@ type Server struct {
 	calls    http.Handler // over HTTP
 	token    bool         // or certificates are demanded
 	stop     time.Duration
+	served   atomic.Bool
 }
 
 // Listen opens the port of a server; Serve makes it serve. Errors are those of the
@@ -95,17 +98,22 @@ func Listen(api API, cfg ServerConfig) (*Server, error) {
 	return s, nil
 }
 
-// certified tells that clients need certificates.
+// certified tells that clients need certificates of the server's own authority. Without
+// ClientCAs, one of any authority that the system knows would do, and anybody gets that.
 func certified(c *tls.Config) bool {
-	return c != nil && c.ClientAuth == tls.RequireAndVerifyClientCert
+	return c != nil && c.ClientAuth == tls.RequireAndVerifyClientCert && c.ClientCAs != nil
 }
 
 // Addr is the address on which the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Serve serves until ctx ends, then lets calls under way end for StopTimeout, and
-// returns nil. Clients that are connected and ask for nothing do not hold it up.
+// returns nil. Clients that are connected and ask for nothing do not hold it up. A server
+// serves once; then, and after Close, Serve returns net.ErrClosed.
 func (s *Server) Serve(ctx context.Context) error {
+	if s.served.Swap(true) {
+		return fmt.Errorf("serve the admin service: it was served before: %w", net.ErrClosed)
+	}
 	served := make(chan error, 1)
 	go func() { served <- s.port.Serve(s.listener) }()
 	select {

@@ -56,6 +56,23 @@ func TestStopDoesNotWaitForIdleClients(t *testing.T) {
 	require.NoError(t, c.Ping(t.Context()))
 }
 
+func TestServerServesOnce(t *testing.T) {
+	t.Parallel()
+	s, _ := service(t)
+	server, err := admin.Listen(s, admin.ServerConfig{Listen: "127.0.0.1:0"})
+	require.NoError(t, err)
+	ended, end := context.WithCancel(t.Context())
+	end()
+	require.NoError(t, server.Serve(ended))
+	require.ErrorIs(t, server.Serve(ended), net.ErrClosed)
+	require.ErrorContains(t, server.Serve(t.Context()), "served before")
+
+	closed, err := admin.Listen(s, admin.ServerConfig{Listen: "127.0.0.1:0"})
+	require.NoError(t, err)
+	require.NoError(t, closed.Close())
+	require.ErrorIs(t, closed.Serve(t.Context()), net.ErrClosed)
+}
+
 func TestClientDoesNotHang(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, never answers
