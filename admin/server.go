@@ -46,10 +46,11 @@ type ServerConfig struct {
 	// Limits are what clients can use of the server.
 	Limits Limits
 	// Logger gets a line for every call that changes something, with who called from
-	// where, and warnings of calls that are refused, or fail because Redis does not
-	// answer, one of each a minute. Calls that only read, or send, and the others that
-	// are refused are logged at level debug.
-	// Defaults to slog.Default().
+	// where; panics, at level error; and warnings, one of each kind a minute: of calls
+	// that are refused, or fail because Redis does not answer, of clients that are turned
+	// away for their TLS, their pace or the length of their message, and of connections
+	// that cannot be accepted. Calls that only read, or send, and whatever there is more
+	// of than is warned of are logged at level debug. Defaults to slog.Default().
 	Logger *slog.Logger
 	// StopTimeout is how long calls under way may take at the end. Defaults to
 	// DefaultStopTimeout.

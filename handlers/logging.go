@@ -51,7 +51,7 @@ func logRun(ctx context.Context, logger *slog.Logger, event *eventbus.Event, too
 		slog.Duration("duration", took),
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("error", err.Error()))
+		attrs = append(attrs, slog.String("err", err.Error()))
 	}
 	logger.LogAttrs(ctx, level, text, attrs...)
 }

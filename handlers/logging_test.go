@@ -50,7 +50,7 @@ func TestLogging(t *testing.T) {
 					"attempt": 4.0, "duration": float64(3 * time.Second),
 				}
 				if c.err != nil {
-					want["error"] = c.err.Error()
+					want["err"] = c.err.Error()
 				}
 				require.Equal(t, want, got)
 			})
@@ -65,7 +65,7 @@ func TestLogging_Panic(t *testing.T) {
 		eventbus.HandleFunc(func(context.Context, *eventbus.Event) error { panic("boom") }))
 	require.PanicsWithValue(t, "boom", func() { _ = handle.Handle(t.Context(), newEvent("e1", "1")) })
 	require.Contains(t, out.String(), `level=WARN msg="event failed" topic=orders handler=h event=e1`)
-	require.Contains(t, out.String(), `error="handler panicked"`)
+	require.Contains(t, out.String(), `err="handler panicked"`)
 }
 
 func TestLogging_SuccessIsQuietByDefault(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"os"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -61,6 +62,8 @@ func TestServer_AcceptFails(t *testing.T) {
 	go func() { served <- b.server.Serve(l) }()
 	stillServes(t, l.Addr().String())
 	require.Equal(t, 1, b.count(silent), "it was closed for nothing")
+	require.Equal(t, 1, strings.Count(b.log.String(), "level=WARN"), "a warning each second fills the log")
+	require.Equal(t, 3, strings.Count(b.log.String(), "a connection could not be accepted"))
 	require.NoError(t, mute.Close())
 	require.NoError(t, l.Close())
 	require.ErrorIs(t, <-served, net.ErrClosed)

@@ -45,7 +45,7 @@ func (s *Seldom) worth() (more int, worth bool) {
 }
 
 // warnings are those of a server.
-type warnings struct{ slow, long, tls, handshake Seldom }
+type warnings struct{ slow, long, tls, handshake, accept Seldom }
 
 // turnedAway logs why a client was closed that may be one of this house, by a kind's
 // warnings; one that has only gone at level debug.
@@ -53,13 +53,13 @@ func (s *Server) turnedAway(kind *Seldom, client Client, err error) {
 	if isEnd(err) {
 		return
 	}
-	kind.Log(s.log, slog.LevelDebug, "a client was turned away", "client", client.Addr, "error", err)
+	kind.Log(s.log, slog.LevelDebug, "a client was turned away", "client", client.Addr, "err", err)
 }
 
 // closed logs at level debug why a connection of a stranger was closed: strangers must
 // not fill the log.
 func (s *Server) closed(client Client, err error) {
 	if !isEnd(err) {
-		s.log.LogAttrs(context.Background(), slog.LevelDebug, "a connection was closed", slog.String("client", client.Addr), slog.Any("error", err))
+		s.log.LogAttrs(context.Background(), slog.LevelDebug, "a connection was closed", slog.String("client", client.Addr), slog.Any("err", err))
 	}
 }

@@ -47,9 +47,10 @@ type Config struct {
 	Admit func(Client) error
 	// Limits are what clients can use of the server.
 	Limits Limits
-	// Log gets what strangers do wrong at level debug, and once a minute at warn where
-	// it was TLS that did not fit; what the system lacks at warn, and panics at error.
-	// Defaults to slog.Default().
+	// Log gets panics at level error. Clients that are turned away for their TLS, their
+	// pace or the length of their message, and connections that cannot be accepted, are
+	// warned of, one of each kind a minute; the others, and what else strangers do wrong,
+	// are logged at level debug. Defaults to slog.Default().
 	Log *slog.Logger
 }
 
@@ -142,7 +143,7 @@ func (s *Server) Serve(l net.Listener) error {
 		}
 		freed := outOfFiles(err) && s.table.evict()
 		pause = min(max(2*pause, minPause), maxPause)
-		s.log.Warn("a connection could not be accepted", "error", err, "closed_another", freed, "pause", pause)
+		s.warnings.accept.Log(s.log, slog.LevelDebug, "a connection could not be accepted", "err", err, "closed_another", freed, "pause", pause)
 		select {
 		case <-time.After(pause):
 		case <-s.done:

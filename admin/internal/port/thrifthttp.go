@@ -78,7 +78,7 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 	case a.slow.Load():
 		s.turnedAway(&s.warnings.slow, client, errSlow)
 	case err != nil:
-		s.log.Debug("a call over HTTP failed", "client", client.Addr, "error", err)
+		s.log.Debug("a call over HTTP failed", "client", client.Addr, "err", err)
 		switch {
 		case x.sent:
 		case errors.As(err, new(refusal)):
