@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"time"
 
@@ -26,6 +27,7 @@ const firstAnswer = 10 * time.Second
 var (
 	errSilent  = fmt.Errorf("nothing has answered there within %v; is that the port of an admin service?", firstAnswer)
 	errStrange = errors.New("what answers there speaks something else than Thrift, as an HTTP server does; is that the port of an admin service?")
+	errMute    = errors.New("the connection was closed before anything was answered; the server may be stopping, may have no place free, may speak TLS, or be no admin service")
 )
 
 // maxFrame is the greatest frame that a client sends or takes: the default of
@@ -94,6 +96,10 @@ func (conn *clientConn) greet(ctx context.Context) error {
 		return nil
 	case late:
 		return errSilent
+	case errors.Is(err, io.EOF):
+		return fmt.Errorf("%w: %w", errMute, err)
+	case errors.As(err, new(*net.OpError)):
+		return err
 	case errors.As(err, &protocol):
 		return fmt.Errorf("%w: %w", errStrange, err)
 	}

@@ -123,30 +123,54 @@ func TestClientAtAPortThatNeverAnswers(t *testing.T) {
 	ended()
 }
 
-// What answers in another protocol is no admin service.
-func TestClientAtThePortOfHTTP(t *testing.T) {
+// What answers in another protocol is no admin service; of one that closes the connection
+// that is not known.
+func TestClientAtAPortThatIsNone(t *testing.T) {
 	t.Parallel()
-	other, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer other.Close()
-	answered := make(chan error, 1)
-	go func() {
-		conn, err := other.Accept()
-		if err == nil {
-			_, err = conn.Read(make([]byte, 1))
-		}
-		if err == nil {
-			_, err = conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
-		}
-		answered <- err
-	}()
-	c, err := admin.NewClient(admin.ClientConfig{Address: other.Addr().String()})
-	require.NoError(t, err)
-	defer c.Close()
-	err = c.Ping(t.Context())
-	require.ErrorIs(t, err, admin.ErrUnreachable)
-	require.ErrorContains(t, err, "speaks something else than Thrift, as an HTTP server does")
-	require.NoError(t, <-answered)
+	const strange = "speaks something else than Thrift"
+	for name, c := range map[string]struct {
+		answer func(conn net.Conn) error
+		says   string
+	}{
+		"HTTP": {func(conn net.Conn) error {
+			_, err := conn.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+			return err
+		}, strange},
+		"closes": {func(conn net.Conn) error {
+			err := conn.(*net.TCPConn).CloseWrite()
+			_, end := io.Copy(io.Discard, conn) // or it would be reset
+			return errors.Join(err, end)
+		}, "closed before anything was answered"},
+		"resets": {func(conn net.Conn) error { return conn.(*net.TCPConn).SetLinger(0) }, "reset by peer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			other, err := net.Listen("tcp", "127.0.0.1:0")
+			require.NoError(t, err)
+			defer other.Close()
+			answered := make(chan error, 1)
+			go func() {
+				conn, err := other.Accept()
+				if err == nil {
+					_, err = conn.Read(make([]byte, 1))
+				}
+				if err == nil {
+					err = errors.Join(c.answer(conn), conn.Close())
+				}
+				answered <- err
+			}()
+			client, err := admin.NewClient(admin.ClientConfig{Address: other.Addr().String()})
+			require.NoError(t, err)
+			defer client.Close()
+			err = client.Ping(t.Context())
+			require.ErrorIs(t, err, admin.ErrUnreachable)
+			require.ErrorContains(t, err, c.says)
+			if c.says != strange {
+				require.NotContains(t, err.Error(), strange)
+			}
+			require.NoError(t, <-answered)
+		})
+	}
 }
 
 // A connection that the server has closed, since nobody used it, is replaced before the
