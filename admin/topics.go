@@ -24,7 +24,10 @@ func (s *Service) ListTopics(ctx context.Context, page Page) (TopicPage, error) 
 	}
 	names, next := cut(names, page, func(name string) string { return name }, nil)
 	p := TopicPage{Next: next}
-	topics, errs := s.readTopics(ctx, names)
+	topics, errs, err := s.readTopics(ctx, names)
+	if err != nil {
+		return TopicPage{}, err
+	}
 	for bytes, i := 0, 0; i < len(names); i++ {
 		switch err := errs[i]; {
 		case errors.Is(err, eventbus.ErrTopicNotFound):
@@ -35,8 +38,6 @@ func (s *Service) ListTopics(ctx context.Context, page Page) (TopicPage, error) 
 		case errors.Is(err, eventbus.ErrWrongType):
 			p.Unreadable = append(p.Unreadable, names[i])
 			continue
-		case err != nil:
-			return TopicPage{}, err
 		}
 		bytes += elementSize
 		for _, g := range topics[i].Groups {
@@ -51,20 +52,35 @@ func (s *Service) ListTopics(ctx context.Context, page Page) (TopicPage, error) 
 	return p, nil
 }
 
-// readTopics reads topics, several at once.
-func (s *Service) readTopics(ctx context.Context, names []string) ([]eventbus.Topic, []error) {
-	topics, errs := make([]eventbus.Topic, len(names)), make([]error, len(names))
+// readTopics reads topics, several at once. What is wrong with a topic by itself it
+// returns with that; with any other error it stops, since the rest would fail as well,
+// and each after a wait of its own.
+func (s *Service) readTopics(ctx context.Context, names []string) (topics []eventbus.Topic, errs []error, failed error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	topics, errs = make([]eventbus.Topic, len(names)), make([]error, len(names))
 	var next atomic.Int64
 	var readers sync.WaitGroup
 	for range min(maxReads, len(names)) {
 		readers.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(names)); i = next.Add(1) - 1 {
+			for i := next.Add(1) - 1; i < int64(len(names)) && ctx.Err() == nil; i = next.Add(1) - 1 {
 				topics[i], errs[i] = s.bus.Topics().Get(ctx, names[i])
+				if errs[i] != nil && !isOfTopic(errs[i]) {
+					stop(errs[i])
+				}
 			}
 		})
 	}
 	readers.Wait()
-	return topics, errs
+	if err := context.Cause(ctx); err != nil {
+		return nil, nil, fmt.Errorf("list topics: %w", err)
+	}
+	return topics, errs, nil
+}
+
+// isOfTopic tells that an error is of one topic, and says nothing of the others.
+func isOfTopic(err error) bool {
+	return errors.Is(err, eventbus.ErrTopicNotFound) || errors.Is(err, eventbus.ErrTopicDeleting) || errors.Is(err, eventbus.ErrWrongType)
 }
 
 // GetTopic implements API.
