@@ -10,8 +10,8 @@ import (
 // none can be switched off, since strangers may reach the port.
 type Limits struct {
 	// MaxConnections is how many connections are open at once. One more takes the
-	// place of the one that nobody has used for the longest time; calls under way are
-	// never ended for it. It is lowered to half of the files that the process may
+	// place of one that has said nothing for a second, or of the one that nobody has
+	// used for the longest time; calls under way are never ended for it. It is lowered to half of the files that the process may
 	// open. Defaults to 512.
 	MaxConnections int
 	// MaxMessage is how many bytes a message, or an answer, may have, framed or not;
@@ -24,8 +24,8 @@ type Limits struct {
 	// Memory is how many bytes all messages together may take up, as the server
 	// reckons what they cost it; a message that finds it in use waits, and a client
 	// that has some of it and sends, or takes, less than 1 MiB a second meanwhile is
-	// closed. Messages of up to 16 KiB never wait. It is raised to what one message of
-	// MaxMessage costs. With garbage that is not collected yet the process may use
+	// closed. Small calls never wait: an event of up to 12 KiB, or a batch of up to 30
+	// small ones. It is raised to what one message of MaxMessage costs. With garbage that is not collected yet the process may use
 	// about twice as much. Defaults to 24 MiB.
 	Memory int64
 	// FirstByte is for how long a new connection may be silent. Defaults to 10 s.

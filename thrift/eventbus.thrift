@@ -29,7 +29,7 @@
 //
 // A server with a token wants it with every call, as "Bearer <token>" in the
 // header "Authorization": of HTTP, or of THeader (there "authorization"). A call of
-// more than about 16 KiB whose token is missing or wrong is refused before it is
+// more than about 12 KiB whose token is missing or wrong is refused before it is
 // read: with a TApplicationException, over HTTP with status 401. ping says
 // Unauthenticated; call it first.
 

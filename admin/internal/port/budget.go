@@ -12,8 +12,8 @@ import (
 // What a message costs, in bytes of memory, reckoned high on purpose: garbage
 // that is not collected yet is memory too.
 const (
-	// freeCost is what each message has without asking, so that small calls
-	// never wait for big ones.
+	// freeCost is what each message has without asking, its answer included, so
+	// that small calls never wait for big ones. An event of 12 KiB stays within it.
 	freeCost = 16 << 10
 	// grain is what is taken from the budget at once: asking costs a lock.
 	grain = 64 << 10

@@ -39,7 +39,7 @@ type Config struct {
 	// Admit returns nil for a client that may call, else why not. It is asked for
 	// each message, once its headers and the name of its method have come and
 	// before its arguments are read. One who may not never gets memory that others
-	// wait for: a message of up to about 16 KiB reaches the processor all the same,
+	// wait for: a message of up to about 12 KiB reaches the processor all the same,
 	// which is to refuse it in the terms of its service, with at most 32 KiB. The
 	// answer to a larger one is an UNKNOWN application exception, or status 401
 	// over HTTP, with the error's text, and the connection is closed.
