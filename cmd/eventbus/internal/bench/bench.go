@@ -126,19 +126,17 @@ type bench struct {
 // removeTimeout bounds the removal of the topic, with all that waits in it.
 const removeTimeout = 30 * time.Second
 
-// clean removes what was made. It goes on when ctx has ended. The topic goes first, in
-// one step: a send that is still under way finds none, and leaves nothing behind it.
+// clean removes what was made. It goes on when ctx has ended.
 func (b *bench) clean(ctx context.Context) error {
+	if b.cfg.Namespace == "" {
+		return scratch.Clean(ctx, b.rdb, b.namespace)
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
 	defer cancel()
-	err := b.sender.Topics().Delete(ctx, b.topic)
-	if err != nil {
-		err = fmt.Errorf("remove the topic %s (it may be deleted by hand): %w", b.topic, err)
+	if err := b.sender.Topics().Delete(ctx, b.topic); err != nil {
+		return fmt.Errorf("remove the topic %s (it may be deleted by hand): %w", b.topic, err)
 	}
-	if b.cfg.Namespace == "" {
-		err = errors.Join(err, scratch.Clean(ctx, b.rdb, b.namespace))
-	}
-	return err
+	return nil
 }
 
 // payload is JSON of exactly so many bytes.

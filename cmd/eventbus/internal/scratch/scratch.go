@@ -8,9 +8,12 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/seed4933/eventbus/eventbus"
 )
 
 // Name returns a name that nobody else has, with a prefix that tells whose it is.
@@ -26,9 +29,10 @@ const (
 	scanCount    = 1000
 )
 
-// Clean removes every key of the namespace. It walks over all keys of the
-// server, in small steps that hold up nobody, and asks for no more than the
-// prefix, also behind that of Redisson's delayed queues: how the bus names its
+// Clean removes every key of the namespace. Its topics go first, each in one step: a
+// send that is still under way finds none, and leaves nothing behind it. Then Clean walks
+// over all keys of the server, in small steps that hold up nobody, and asks for no more
+// than the prefix, also behind that of Redisson's delayed queues: how the bus names its
 // keys is the bus's own business. It goes on when ctx has ended.
 func Clean(ctx context.Context, rdb redis.UniversalClient, namespace string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
@@ -36,14 +40,32 @@ func Clean(ctx context.Context, rdb redis.UniversalClient, namespace string) err
 	clean := func(ctx context.Context, node redis.Cmdable) error {
 		return errors.Join(remove(ctx, node, rdb, namespace+":*"), remove(ctx, node, rdb, "redisson_delay_queue*:"+namespace+":*"))
 	}
-	var err error
+	err := deleteTopics(ctx, rdb, namespace)
 	if c, ok := rdb.(*redis.ClusterClient); ok {
-		err = c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return clean(ctx, node) })
+		err = errors.Join(err, c.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error { return clean(ctx, node) }))
 	} else {
-		err = clean(ctx, rdb)
+		err = errors.Join(err, clean(ctx, rdb))
 	}
 	if err != nil {
 		return fmt.Errorf("remove the keys %s:* (they may be removed by hand): %w", namespace, err)
+	}
+	return nil
+}
+
+func deleteTopics(ctx context.Context, rdb redis.UniversalClient, namespace string) (err error) {
+	bus, err := eventbus.New(rdb, eventbus.Config{Namespace: namespace, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, bus.Close()) }()
+	topics, err := bus.Topics().List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, topic := range topics {
+		if err := bus.Topics().Delete(ctx, topic); err != nil && !errors.Is(err, eventbus.ErrTopicNotFound) {
+			return err
+		}
 	}
 	return nil
 }
