@@ -10,7 +10,7 @@ import (
 // API is what operators do with a bus. Service does it on Redis itself, Client
 // through the Thrift port of a server; both return the same answers and the
 // same errors, those of package eventbus. What a Client reads of times and ages is
-// in whole milliseconds, and its ArgumentError names a field as the IDL does.
+// in whole milliseconds.
 //
 // A group of "" is the group of the service's bus. Lists come in pages.
 type API interface {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/seed4933/eventbus/eventbus"
@@ -59,9 +58,9 @@ var codes = []struct {
 	{ErrUnauthenticated, "unauthenticated", unauthenticated},
 }
 
-// toException is an error as the IDL says it, or one of which a client sees the text
-// alone.
-func toException(err error) error {
+// toException is the error of a call as the IDL says it, or one of which a client sees
+// the text alone.
+func toException(op string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -72,7 +71,7 @@ func toException(err error) error {
 		if errors.Is(err, eventbus.ErrInvalidArgument) {
 			c.kind = invalidArgument // also of a queue key that names no list
 		}
-		return exception(c.kind, c.code, err)
+		return exception(op, c.kind, c.code, err)
 	}
 	return errors.New(clip(err.Error(), maxText))
 }
@@ -108,8 +107,9 @@ func clip(text string, most int) string {
 	return fmt.Sprintf("%s… %d bytes", strings.ToValidUTF8(text[:end], "?"), len(text))
 }
 
-func exception(k kind, code string, err error) error {
-	text := clip(err.Error(), maxText)
+func exception(op string, k kind, code string, err error) error {
+	wrong := arguments(err)
+	text := clip(inIDL(err.Error(), wrong), maxText)
 	switch k {
 	case notFound:
 		return &thriftbus.NotFound{Message: text, Code: code}
@@ -117,8 +117,8 @@ func exception(k kind, code string, err error) error {
 		return &thriftbus.AlreadyExists{Message: text, Code: code}
 	case invalidArgument:
 		e := &thriftbus.InvalidArgument{Message: text, Code: code, Reason: text}
-		if all := arguments(err); len(all) == 1 {
-			e.Field, e.Reason = clip(fieldName(all[0].Field), maxText), clip(all[0].Reason, maxText)
+		if len(wrong) == 1 {
+			e.Field, e.Reason = clip(idlField(op, wrong[0].Field), maxText), clip(wrong[0].Reason, maxText)
 		} else if code == "payload_too_large" {
 			e.Field = "payload"
 		}
@@ -132,30 +132,6 @@ func exception(k kind, code string, err error) error {
 	default:
 		return &thriftbus.Unauthenticated{Message: text, Code: code}
 	}
-}
-
-// fieldName is a field of the bus's as the IDL calls it: MaxWaiting is max_waiting,
-// and durations say their unit.
-func fieldName(field string) string {
-	field = field[strings.LastIndexByte(field, '.')+1:]
-	var b strings.Builder
-	for i, r := range field {
-		if r == ' ' {
-			r = '_'
-		}
-		if unicode.IsUpper(r) && i > 0 && !unicode.IsUpper(rune(field[i-1])) {
-			b.WriteByte('_')
-		}
-		b.WriteRune(unicode.ToLower(r))
-	}
-	name := b.String()
-	switch name {
-	case "timeout", "retry_initial", "retry_max", "breaker_open", "dead_age", "delay", "due_at", "before":
-		return name + "_ms"
-	case "handler_id":
-		return "id"
-	}
-	return name
 }
 
 // arguments are all that an error says of arguments.
@@ -205,7 +181,17 @@ func fromException(err error) (meant error, ok bool) {
 		text, code = exists.Message, exists.Code
 	case errors.As(err, &invalid):
 		text, code, class = invalid.Message, invalid.Code, eventbus.ErrInvalidArgument
-		is = append(is, &eventbus.ArgumentError{Field: invalid.Field, Reason: invalid.Reason})
+		var wrong []*eventbus.ArgumentError
+		if text, wrong = inGo(text); len(wrong) == 0 {
+			field, _ := goField(invalid.Field)
+			wrong = append(wrong, &eventbus.ArgumentError{Field: field, Reason: invalid.Reason})
+		}
+		if len(wrong) == 1 && invalid.Field != "" {
+			wrong[0].Reason = invalid.Reason
+		}
+		for _, w := range wrong {
+			is = append(is, w)
+		}
 	case errors.As(err, &off):
 		text, code = off.Message, off.Code
 	case errors.As(err, &changed):

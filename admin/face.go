@@ -39,11 +39,11 @@ func call[T any](ctx context.Context, f *face, level slog.Level, op string, do f
 	if err := authenticate(who, f.token); err != nil {
 		f.refused.Log(f.log, slog.LevelDebug, "admin call refused", "call", op, "by", callerName(who), "err", err)
 		var none T
-		return none, toException(err)
+		return none, toException(op, err)
 	}
 	began := time.Now()
 	v, err := do(ctx)
-	exception := toException(err)
+	exception := toException(op, err)
 	fails := err != nil && isOurs(exception)
 	if fails || f.log.Enabled(ctx, level) {
 		args := append([]any{"call", op, "by", callerName(who), "took", time.Since(began).Round(time.Microsecond)}, what...)

@@ -31,7 +31,7 @@ func (p Page) check() error {
 		return &eventbus.ArgumentError{Field: "limit", Value: fmt.Sprint(p.Limit), Reason: "1 to 1000 are right"}
 	}
 	if _, err := p.after(); err != nil {
-		return &eventbus.ArgumentError{Field: "cursor", Value: fmt.Sprintf("%.80q", p.Cursor), Reason: "it is not one that a page returned as its next"}
+		return &eventbus.ArgumentError{Field: "cursor", Value: fmt.Sprintf("%.80q", p.Cursor), Reason: "it is not one that a list has returned"}
 	}
 	return nil
 }

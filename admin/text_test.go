@@ -19,13 +19,13 @@ func TestTextsOfExceptionsAreBounded(t *testing.T) {
 	for _, filler := range []string{"a", "\x01", "\xff", "é\xff", "訂"} {
 		long := strings.Repeat(filler, 1<<20)
 		for _, c := range codes {
-			bounded(t, toException(errors.Join(c.err, errors.New(long))))
+			bounded(t, toException("send", errors.Join(c.err, errors.New(long))))
 		}
-		bounded(t, toException(errors.New(long)))
-		bounded(t, toException(&eventbus.ArgumentError{Field: long, Value: long, Reason: long}))
+		bounded(t, toException("send", errors.New(long)))
+		bounded(t, toException("send", &eventbus.ArgumentError{Field: long, Value: long, Reason: long}))
 	}
-	require.Equal(t, "é?", toException(errors.New("é\xff")).Error())
-	require.Equal(t, strings.Repeat("訂", 1365)+"… 4098 bytes", toException(errors.New(strings.Repeat("訂", 1366))).Error())
+	require.Equal(t, "é?", toException("send", errors.New("é\xff")).Error())
+	require.Equal(t, strings.Repeat("訂", 1365)+"… 4098 bytes", toException("send", errors.New(strings.Repeat("訂", 1366))).Error())
 }
 
 func bounded(t *testing.T, err error) {

@@ -2,6 +2,8 @@ package admin_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,6 +126,23 @@ func TestWrongArgumentsAreToldAlike(t *testing.T) {
 		},
 		"bad page":   func(api admin.API) error { _, err := api.ListTopics(ctx, admin.Page{Limit: 2000}); return err },
 		"bad cursor": func(api admin.API) error { _, err := api.ListConsumers(ctx, admin.Page{Cursor: "?"}); return err },
+		"wrong settings": func(api admin.API) error {
+			_, err := api.UpdateTopic(ctx, topic, eventbus.TopicUpdate{MaxWaiting: new(int64(-1)), DeadAge: new(-2 * time.Second), IfRevision: -1})
+			return err
+		},
+		"a wrong group": func(api admin.API) error { return api.AddGroup(ctx, topic, eventbus.GroupConfig{Name: "a b"}) },
+		"wrong groups": func(api admin.API) error {
+			return api.CreateTopic(ctx, "new", eventbus.TopicConfig{Groups: []eventbus.GroupConfig{{Name: "a"}, {Name: "a", QueueKey: strings.Repeat("q", 2000)}}})
+		},
+		"a wrong handler": func(api admin.API) error { return api.EnableHandler(ctx, topic, "", "a b") },
+		"handlers' failures": func(api admin.API) error {
+			_, err := api.ListFailures(ctx, topic, "", eventbus.FailureQuery{Handler: "a b"})
+			return err
+		},
+		"a wrong header": func(api admin.API) error {
+			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: 1}, {Value: 1, Headers: map[string]string{"tenant": "\x00"}}})
+			return err
+		},
 		"an odd delivery": func(api admin.API) error {
 			return api.CreateTopic(ctx, "new", eventbus.TopicConfig{Delivery: "odd", Wire: "odd"})
 		},
@@ -167,6 +186,11 @@ func TestWrongArgumentsAreToldAlike(t *testing.T) {
 		got := call(c)
 		require.Error(t, got, what)
 		require.Equal(t, want.Error(), got.Error(), what)
+		var here, there *eventbus.ArgumentError
+		if errors.As(want, &here) {
+			require.ErrorAs(t, got, &there, what)
+			require.Equal(t, here, there, what)
+		}
 		require.Equal(t, classOf(want), classOf(got), what)
 	}
 }

@@ -273,7 +273,7 @@ func parseCursor(text string) (score int64, id string, err error) {
 		score, err = strconv.ParseInt(number, 10, 64)
 	}
 	if err != nil || !ok {
-		return 0, "", errs.Invalid("cursor", text, "it is not one that a page returned as Next")
+		return 0, "", errs.Invalid("cursor", text, "it is not one that a list has returned")
 	}
 	return score, id, nil
 }

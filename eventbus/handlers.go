@@ -261,6 +261,12 @@ func updateOf(o settings.Override) HandlerUpdate {
 	}
 }
 
+// ofConfig are the fields of an update that are elsewhere in a HandleConfig.
+var ofConfig = map[string]string{
+	"Retry.MaxAttempts": "MaxAttempts", "Retry.Initial": "RetryInitial", "Retry.Max": "RetryMax",
+	"Breaker.Failures": "BreakerFailures", "Breaker.Open": "BreakerOpen",
+}
+
 // check looks at what is set, beside defaults that are right.
 func (u HandlerUpdate) check() error {
 	base, err := HandleConfig{}.base()
@@ -269,11 +275,17 @@ func (u HandlerUpdate) check() error {
 	}
 	o := u.override()
 	bad := o.Apply(base).Check("")
+	for _, err := range bad {
+		var wrong *ArgumentError
+		if errors.As(err, &wrong) && ofConfig[wrong.Field] != "" {
+			wrong.Field = ofConfig[wrong.Field]
+		}
+	}
 	if o == (settings.Override{}) {
 		bad = append(bad, errs.Invalid("update", nil, "it changes nothing"))
 	}
 	if u.RetryInitial != nil && u.RetryMax != nil && *o.RetryInitial > *o.RetryMax {
-		bad = append(bad, errs.Invalid("RetryInitial", *u.RetryInitial, "it is over RetryMax, %v, which caps it", *u.RetryMax))
+		bad = append(bad, errs.Invalid("RetryInitial", *u.RetryInitial, "it is over the greatest pause, %v, which caps it", *u.RetryMax))
 	}
 	if u.IfRevision < 0 {
 		bad = append(bad, errs.Invalid("IfRevision", u.IfRevision, "a revision is positive; 0 demands none"))

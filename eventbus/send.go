@@ -170,7 +170,7 @@ func (b *Bus) entry(topic string, m Message, now time.Time) (wire.Entry, error) 
 		e.Data = data
 	}
 	if len(e.Data) > b.cfg.MaxPayload {
-		return e, tooLarge(len(e.Data), b.cfg.MaxPayload, "the payload has", "raise Config.MaxPayload, or send a reference to it")
+		return e, tooLarge(len(e.Data), b.cfg.MaxPayload, "the payload has", "send a reference to it, or raise the limit (Config.MaxPayload; max_payload in a settings file)")
 	}
 	if e.ID == "" {
 		e.ID = newID()
@@ -186,7 +186,7 @@ func (b *Bus) entry(topic string, m Message, now time.Time) (wire.Entry, error) 
 func checkDue(m Message, now time.Time) error {
 	switch {
 	case m.Delay != 0 && !m.DueAt.IsZero():
-		return errs.Invalid("DueAt", m.DueAt, "Delay is set too; set one of them")
+		return errs.Invalid("DueAt", m.DueAt, "a delay is set too; set one of them")
 	case m.Delay > MaxDelay:
 		return errs.Invalid("Delay", m.Delay, "at most %v, ten years, are right", MaxDelay)
 	case m.DueAt.Sub(now) > MaxDelay+24*time.Hour:

@@ -173,7 +173,7 @@ func TestServeRefuses(t *testing.T) {
 	for _, c := range []struct{ config, says string }{
 		{"topics:\n  - name: orders\n    wire: raw\n", `x.yaml:2: topic "orders" has wire cloudevents, not raw: it stays as it was made`},
 		{"topics:\n\n  - name: orders\n    queue_key: list two\n", `x.yaml:3: topic "orders" has queue_key "list one" for group default, not "list two"`},
-		{"topics:\n  - name: new\n    queue_key: " + b.namespace + ":text\n", "x.yaml:2: create topic"},
+		{"topics:\n  - name: new\n    queue_key: " + b.namespace + ":text\n", `x.yaml:2: create topic "new": invalid queue_key`},
 		{"topics:\n  - name: new\n    handlers:\n      - {id: h, type: file, path: none/out}\n", `x.yaml:4: handler "h": invalid path`},
 		{"topics:\n  - name: new\n    handlers:\n      - {id: h, type: file, path: .}\n", `x.yaml:4: handler "h": invalid path`},
 		{"http:\n  listen: " + hook.Listener.Addr().String() + "\n", "x.yaml:2: start the HTTP side: listen tcp " + hook.Listener.Addr().String()},

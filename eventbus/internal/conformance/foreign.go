@@ -175,7 +175,7 @@ func foreignListIsNoneOfRedissons(e *env) {
 		err := e.bus.Topics().Create(e.Context(), e.topic, eventbus.TopicConfig{Groups: []eventbus.GroupConfig{group}})
 		var argument *eventbus.ArgumentError
 		require.ErrorAs(e, err, &argument)
-		require.Equal(e, "queue_key", argument.Field)
+		require.Equal(e, "QueueKey", argument.Field)
 		require.Contains(e, argument.Reason, of)
 	}
 	require.Empty(e, e.keys(e.topic))

@@ -134,18 +134,18 @@ func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error 
 		return nil
 	}
 	if strings.HasPrefix(g.QueueKey, s.ns.own()) {
-		return errs.Invalid("queue_key", g.QueueKey, "keys that begin with %q are the bus's own", s.ns.own())
+		return errs.Invalid("QueueKey", g.QueueKey, "keys that begin with %q are the bus's own", s.ns.own())
 	}
 	for _, prefix := range []string{orderPrefix, delayedPrefix, channelPrefix} {
 		if strings.HasPrefix(g.QueueKey, prefix+":") {
-			return errs.Invalid("queue_key", g.QueueKey, "keys that begin with %q are those of a list's delayed events; name the list itself", prefix+":")
+			return errs.Invalid("QueueKey", g.QueueKey, "keys that begin with %q are those of a list's delayed events; name the list itself", prefix+":")
 		}
 	}
 	if err := s.checkQueueKeyIsFree(ctx, topic, g); err != nil {
 		return err
 	}
 	if s.spread && slot(g.QueueKey) != slot(s.ns.config(topic)) {
-		return errs.Invalid("queue_key", g.QueueKey, "on a Cluster it must lie in the slot of its topic; put {%s} into it", topic)
+		return errs.Invalid("QueueKey", g.QueueKey, "on a Cluster it must lie in the slot of its topic; put {%s} into it", topic)
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -154,7 +154,7 @@ func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error 
 		return s.wrap(ctx, "look at queue key", err)
 	}
 	if kind != "none" && kind != "list" {
-		return fmt.Errorf("%w: %w", errs.Invalid("queue_key", g.QueueKey, "it holds a %s; a queue is a list", kind), errs.WrongType)
+		return fmt.Errorf("%w: %w", errs.Invalid("QueueKey", g.QueueKey, "it holds a %s; a queue is a list", kind), errs.WrongType)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func (s *Store) checkQueueKeyIsFree(ctx context.Context, topic string, g Group) 
 		}
 		for _, other := range t.Groups {
 			if other.QueueKey == g.QueueKey && (name != topic || other.Name != g.Name) {
-				return errs.Invalid("queue_key", g.QueueKey, "group %q of topic %q has it; two on one list would take each other's events", other.Name, name)
+				return errs.Invalid("QueueKey", g.QueueKey, "group %q of topic %q has it; two on one list would take each other's events", other.Name, name)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package settings
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -53,6 +54,20 @@ var keyOf = map[string]string{
 	"Group":      "group",
 	"topic":      "name",
 	"handler id": "id",
+	"QueueKey":   "queue_key",
+}
+
+// inKeys is the text of an error in the words of the file.
+func inKeys(err error) string {
+	text := err.Error()
+	var wrong *eventbus.ArgumentError
+	if errors.As(err, &wrong) {
+		field := wrong.Field[strings.LastIndexByte(wrong.Field, '.')+1:]
+		if key := keyOf[field]; key != "" {
+			text = strings.Replace(text, "invalid "+wrong.Field, "invalid "+key, 1)
+		}
+	}
+	return text
 }
 
 // argument returns the part of err that says which argument is wrong and what

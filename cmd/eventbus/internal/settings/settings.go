@@ -169,7 +169,7 @@ func (f *File) AtAdmin(err error) error {
 }
 
 func (f *File) problem(line int, err error) error {
-	return &Error{Path: f.Path, Problems: []Problem{{Line: line, Text: err.Error(), err: err}}}
+	return &Error{Path: f.Path, Problems: []Problem{{Line: line, Text: inKeys(err), err: err}}}
 }
 
 // Load reads and checks a settings file. What is wrong in it is an *Error.
