@@ -139,7 +139,7 @@ func delayedOrderList(e *env) {
 	off, on := false, true
 	_, err = e.bus.Topics().Update(e.Context(), e.topic, eventbus.TopicUpdate{RedissonOrderList: &off, RedissonOldClients: &on})
 	require.NoError(e, err)
-	e.later(2, time.Hour)
+	e.later(2, 2*time.Hour) // with one due time their order would be another
 	require.Len(e, e.list(list), 1)
 	members, err := e.rdb.ZRange(e.Context(), "redisson_delay_queue_timeout:"+e.key("queue:default"), 0, -1).Result()
 	require.NoError(e, err)
