@@ -155,13 +155,6 @@ func (h *Handlers) doing(verb, topic, id string) func(err error) error {
 	}
 }
 
-func orNone(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return strings.Join(names, ", ")
-}
-
 // Update changes settings of a handler and returns the topic's new revision. It
 // may be called before any process runs the handler.
 func (h *Handlers) Update(ctx context.Context, topic, id string, u HandlerUpdate) (revision int64, err error) {
@@ -191,7 +184,7 @@ func (h *Handlers) update(ctx context.Context, verb, topic, id string, u Handler
 			return revision, nil
 		}
 		if !errors.Is(err, ErrConflict) || u.IfRevision != 0 {
-			return 0, doing(err)
+			return 0, doing(h.bus.namingGroups(ctx, topic, err))
 		}
 	}
 	return 0, doing(errs.Conflict)
@@ -223,7 +216,7 @@ func (h *Handlers) Reset(ctx context.Context, topic, id string) error {
 		return doing(err)
 	}
 	_, err := h.bus.store.SetHandler(ctx, topic, h.group, id, "", 0)
-	return doing(err)
+	return doing(h.bus.namingGroups(ctx, topic, err))
 }
 
 func (u HandlerUpdate) override() settings.Override {

@@ -184,18 +184,6 @@ func (t *Topics) read(ctx context.Context, topic string) (*store.Topic, error) {
 	return s, doing(err)
 }
 
-// groupOf finds a group in a topic: ErrGroupNotFound names those that there are.
-func groupOf(t *store.Topic, group string) (store.Group, error) {
-	if g, ok := t.Group(group); ok {
-		return g, nil
-	}
-	names := make([]string, len(t.Groups))
-	for i := range t.Groups {
-		names[i] = t.Groups[i].Name
-	}
-	return store.Group{}, fmt.Errorf("%w; the topic has: %s", errs.GroupNotFound, orNone(names))
-}
-
 // List returns the names of all topics, sorted, also of one whose deletion was
 // begun and not completed.
 func (t *Topics) List(ctx context.Context) ([]string, error) {
@@ -324,7 +312,7 @@ func (t *Topics) RemoveGroup(ctx context.Context, topic, group string) error {
 	if err := t.bus.ready(ctx); err != nil {
 		return doing(err)
 	}
-	return doing(t.bus.store.RemoveGroup(ctx, topic, group))
+	return doing(t.bus.namingGroups(ctx, topic, t.bus.store.RemoveGroup(ctx, topic, group)))
 }
 
 // maxWrong is how many faults of settings are told at once.

@@ -189,8 +189,11 @@ func groupIsAdministeredFromAnother(e *env) {
 		"handlers": second(e.bus.Handlers().InGroup("none").List(e.Context(), e.topic)),
 		"update":   second(e.bus.Handlers().InGroup("a|b").Update(e.Context(), e.topic, "h", eventbus.HandlerUpdate{Timeout: &timeout})),
 		"reset":    e.bus.Handlers().InGroup("").Reset(e.Context(), e.topic, "h"),
+		"removal":  e.bus.Topics().RemoveGroup(e.Context(), e.topic, "none"),
 		"delayed":  second(e.bus.Delayed().InGroup("none").List(e.Context(), e.topic, eventbus.DelayedQuery{})),
 	} {
 		require.ErrorIs(e, err, eventbus.ErrGroupNotFound, what)
+		require.ErrorContains(e, err, "topic \""+e.topic+"\"", what)
+		require.ErrorContains(e, err, "group not found; the topic has: default, other", what)
 	}
 }
