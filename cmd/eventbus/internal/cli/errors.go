@@ -106,7 +106,7 @@ func (a *app) remedy(ctx context.Context, err error) (text string) {
 	if right == "" && a.remote {
 		right = remoteHint(err)
 	}
-	if right == "" {
+	if right == "" && !(a.removing() && errors.Is(err, eventbus.ErrGroupNotFound)) {
 		right = hint(err)
 	}
 	if right != "" {
@@ -114,6 +114,9 @@ func (a *app) remedy(ctx context.Context, err error) (text string) {
 	}
 	return text
 }
+
+// removing tells that a group is named by another flag than --group.
+func (a *app) removing() bool { return a.command != nil && a.command.Flags().Changed("remove-group") }
 
 // instead says of an error of the bus what the user has asked for, in place of the
 // step on the way to it that has failed: of that its text says step first.

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -46,7 +47,17 @@ was none; the first failure that -o json tells is the first since then too.`,
 			if q.all && c.Flags().Changed("limit") {
 				return wrongUsage("--limit and --all do not go together")
 			}
+			if c.Flags().Changed("handler") && q.handler == "" {
+				return emptyHandler()
+			}
 			return a.with(func(s *session) error {
+				if err := offline(func(bus *eventbus.Bus) error {
+					_, err := bus.Failures().InGroup(cmp.Or(s.group, eventbus.DefaultGroup)).List(c.Context(), args[0],
+						eventbus.FailureQuery{State: eventbus.FailureState(q.state), Handler: q.handler, Cursor: q.cursor})
+					return err
+				}); err != nil {
+					return err
+				}
 				q.fetch = func(query eventbus.FailureQuery) (eventbus.FailurePage, error) {
 					return s.api.ListFailures(c.Context(), args[0], s.group, query)
 				}
@@ -107,6 +118,12 @@ those since the last replay, or of all where there was none.`,
 	}
 	c.Flags().BoolVar(&payload, "payload", false, "write the event's payload alone, byte for byte (escaped on a terminal)")
 	return c
+}
+
+// emptyHandler refuses --handler "": where a script's variable is empty, it would pick
+// the failures of all handlers.
+func emptyHandler() error {
+	return wrongUsage("--handler is empty; give the handler's id, or leave it out for all")
 }
 
 // listing reads pages of failures until there are enough.

@@ -65,7 +65,7 @@ func (a *app) move(ctx context.Context, s *session, topic string, filter eventbu
 		}
 	}
 	if missing := int64(len(filter.IDs)) - moved; missing > 0 {
-		return moved, group, fmt.Errorf("%d of %s: %w", missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
+		return moved, group, fmt.Errorf("%s: %d of %s: %w", moving(kind, topic, group), missing, show.Count(len(filter.IDs), "id"), eventbus.ErrFailureNotFound)
 	}
 	return moved, group, nil
 }

@@ -30,6 +30,8 @@ func (f *filterFlags) register(c *cobra.Command) {
 func (f *filterFlags) filter(c *cobra.Command, ids []string) (eventbus.FailureFilter, error) {
 	picks := f.handler != "" || !f.before.IsZero() || f.all
 	switch {
+	case c.Flags().Changed("handler") && f.handler == "":
+		return eventbus.FailureFilter{}, emptyHandler()
 	case len(ids) > 0 && (picks || c.Flags().Changed("state")):
 		return eventbus.FailureFilter{}, wrongUsage("ids go with none of --handler, --before, --all and --state")
 	case len(ids) == 0 && !picks:

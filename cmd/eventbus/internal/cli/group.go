@@ -20,41 +20,32 @@ func named(group string) string {
 	return "group " + group
 }
 
-// groupOf returns the name of the session's group, which the server tells beside the
-// topic's handlers, or which is the only one that the topic has; "" where neither
-// tells it. It serves to word an answer, and an error of its own is none.
+// groupOf returns the name of the session's group; "" where it cannot be told, which
+// is no error: it serves to word an answer.
 func (s *session) groupOf(ctx context.Context, topic string) string {
+	group, _ := s.askGroup(ctx, topic)
+	return group
+}
+
+// askGroup is groupOf with the reason why the group cannot be told. A server tells it
+// in every error that is about one: here that of a failure that cannot be.
+func (s *session) askGroup(ctx context.Context, topic string) (string, error) {
 	if s.group != "" {
-		return s.group
+		return s.group, nil
 	}
-	p, err := s.api.ListHandlers(ctx, topic, "", admin.Page{Limit: 1})
-	switch {
-	case err != nil: // the topic may lack the group
-		return ""
-	case len(p.Handlers) > 0:
-		return p.Handlers[0].Group
+	_, err := s.api.GetFailure(ctx, topic, "", "")
+	if group := groupIn(err, fmt.Sprintf("read failure %q of topic %q, group ", "", topic)); group != "" {
+		return group, nil
 	}
-	t, err := s.api.GetTopic(ctx, topic)
-	if err != nil || len(t.Groups) != 1 {
-		return ""
-	}
-	return t.Groups[0].Name
+	return "", err
 }
 
-// insteadOfCounting is instead for an error that may be that of counting failures,
-// which tells the group.
-func (s *session) insteadOfCounting(kind admin.JobKind, topic string, err error) error {
-	group := s.group
-	if group == "" {
-		group = countedGroup(topic, err)
+// groupIn is the group that an error names after the step that has failed; "" where it
+// does not.
+func groupIn(err error, step string) string {
+	if err == nil {
+		return ""
 	}
-	return instead(moving(kind, topic, group), counting(topic, group), err)
-}
-
-// countedGroup is the group of which an error tells that its failures could not be
-// counted; "" where it does not.
-func countedGroup(topic string, err error) string {
-	step, _ := strings.CutSuffix(counting(topic, ""), `""`)
 	rest, ok := strings.CutPrefix(err.Error(), step)
 	if !ok {
 		return ""
@@ -65,6 +56,17 @@ func countedGroup(topic string, err error) string {
 	}
 	group, _ := strconv.Unquote(quoted)
 	return group
+}
+
+// insteadOfCounting is instead for an error that may be that of counting failures,
+// which tells the group.
+func (s *session) insteadOfCounting(kind admin.JobKind, topic string, err error) error {
+	group := s.group
+	if group == "" {
+		step, _ := strings.CutSuffix(counting(topic, ""), `""`)
+		group = groupIn(err, step)
+	}
+	return instead(moving(kind, topic, group), counting(topic, group), err)
 }
 
 func moving(kind admin.JobKind, topic, group string) string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -118,7 +119,13 @@ func (a *app) handlerUpdate() *cobra.Command {
 			}
 			u.IfRevision = revision
 			return a.with(func(s *session) error {
-				if err := checkHandler(c.Context(), s, args[0], args[1], force); err != nil {
+				if err := offline(func(bus *eventbus.Bus) error {
+					_, err := bus.Handlers().InGroup(cmp.Or(s.group, eventbus.DefaultGroup)).Update(c.Context(), args[0], args[1], u)
+					return err
+				}); err != nil {
+					return err
+				}
+				if err := checkHandler(c.Context(), s, "change", args[0], args[1], force); err != nil {
 					return err
 				}
 				revision, err := s.api.UpdateHandler(c.Context(), args[0], s.group, args[1], u)

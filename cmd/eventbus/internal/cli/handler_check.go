@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
 )
 
@@ -16,40 +16,21 @@ func forceFlag(c *cobra.Command, to *bool) {
 }
 
 // checkHandler refuses a handler that nothing knows, so that a mistyped name is
-// found: what is set for it would be kept, and change nothing.
-func checkHandler(ctx context.Context, s *session, topic, handler string, force bool) error {
+// found: what is set for it would be kept, and change nothing. Its error says what was
+// asked for, of which verb is the first word.
+func checkHandler(ctx context.Context, s *session, verb, topic, handler string, force bool) error {
 	if force {
 		return nil
 	}
-	if err := checkMember(ctx, s, topic); err != nil {
-		return err
-	}
 	_, err := s.api.GetHandler(ctx, topic, s.group, handler)
+	if err == nil {
+		return nil
+	}
+	if text, ok := strings.CutPrefix(err.Error(), "read handler "); ok {
+		err = &steppedError{verb + " handler " + text, err}
+	}
 	if errors.Is(err, eventbus.ErrHandlerNotFound) {
 		return fmt.Errorf("%w; --force sets one that no process runs yet", err)
 	}
 	return err
-}
-
-// checkMember refuses a topic that does not have the group.
-func checkMember(ctx context.Context, s *session, topic string) error {
-	if s.group == "" { // the server refuses it
-		_, err := s.api.ListHandlers(ctx, topic, "", admin.Page{Limit: 1})
-		return err
-	}
-	t, err := s.api.GetTopic(ctx, topic)
-	if err != nil {
-		return err
-	}
-	return member(t, s.group)
-}
-
-// member demands that the topic has the group.
-func member(t eventbus.Topic, group string) error {
-	for _, g := range t.Groups {
-		if g.Name == group {
-			return nil
-		}
-	}
-	return fmt.Errorf("topic %q, group %q: %w", t.Name, group, eventbus.ErrGroupNotFound)
 }

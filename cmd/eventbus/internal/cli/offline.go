@@ -48,5 +48,11 @@ func checkNames(cfg eventbus.Config) error {
 	if err == nil {
 		err = bus.Close()
 	}
+	if wrong := arguments(err); len(wrong) > 0 {
+		err = nil
+		for _, w := range wrong { // without the bus, which nobody has asked for
+			err = errors.Join(err, w)
+		}
+	}
 	return errors.Join(err, rdb.Close())
 }

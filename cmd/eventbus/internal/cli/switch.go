@@ -31,7 +31,7 @@ func (a *app) handlerSwitch(use, short, action string, do func(api admin.API, ct
 		Use: use + " TOPIC HANDLER", Args: args("TOPIC", "HANDLER"), Short: short,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.with(func(s *session) error {
-				if err := checkHandler(c.Context(), s, args[0], args[1], force); err != nil {
+				if err := checkHandler(c.Context(), s, use, args[0], args[1], force); err != nil {
 					return err
 				}
 				if err := do(s.api, c.Context(), args[0], s.group, args[1]); err != nil {

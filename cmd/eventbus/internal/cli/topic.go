@@ -60,16 +60,23 @@ func (a *app) topicCreate() *cobra.Command {
 					Concurrency: f.concurrency, DeadLimit: f.deadLimit, DeadAge: f.deadAge, Disabled: disabled,
 					RedissonOrderList: f.orderList, RedissonOldClients: f.oldClients,
 				}
-				switch {
-				case s.group != "":
-					cfg.Groups = []eventbus.GroupConfig{{Name: s.group, QueueKey: queueKey}}
-				case queueKey != "":
-					return wrongUsage("--queue-key is that of a group, and nothing names one; --group says which")
+				group := s.group
+				if queueKey != "" {
+					var err error
+					if group, err = s.askGroup(c.Context(), args[0]); err != nil {
+						return instead(fmt.Sprintf("create topic %q", args[0]), reading(args[0]), err)
+					}
+				}
+				if group != "" {
+					cfg.Groups = []eventbus.GroupConfig{{Name: group, QueueKey: queueKey}}
+				}
+				if err := offline(func(bus *eventbus.Bus) error { return bus.Topics().Create(c.Context(), args[0], cfg) }); err != nil {
+					return err
 				}
 				if err := s.api.CreateTopic(c.Context(), args[0], cfg); err != nil {
 					return err
 				}
-				group := s.groupOf(c.Context(), args[0])
+				group = s.groupOf(c.Context(), args[0])
 				return a.report(done{Topic: args[0], Group: group, Action: "created"}, "created topic %s with %s", args[0], named(group))
 			})
 		},
@@ -99,6 +106,11 @@ elsewhere demands --yes for.`,
 			if c.Flags().Changed("queue-key") && add == "" {
 				return wrongUsage("--queue-key goes with --add-group")
 			}
+			for name, value := range map[string]string{"add-group": add, "remove-group": remove} {
+				if c.Flags().Changed(name) && value == "" {
+					return wrongUsage("--%s is empty; give the group's name or leave it out", name)
+				}
+			}
 			if yes && remove == "" {
 				return wrongUsage("--yes goes with --remove-group")
 			}
@@ -109,6 +121,23 @@ elsewhere demands --yes for.`,
 				return wrongUsage("--if-revision goes with a setting to change")
 			}
 			return a.with(func(s *session) error {
+				// Each change is one of its own: what is wrong with a later one is told
+				// before the first.
+				if err := offline(func(bus *eventbus.Bus) error {
+					var err error
+					if changes {
+						_, err = bus.Topics().Update(c.Context(), args[0], u)
+					}
+					if add != "" && (err == nil || errors.Is(err, errNoServer)) {
+						err = bus.Topics().AddGroup(c.Context(), args[0], eventbus.GroupConfig{Name: add, QueueKey: queueKey})
+					}
+					if remove != "" && (err == nil || errors.Is(err, errNoServer)) {
+						err = bus.Topics().RemoveGroup(c.Context(), args[0], remove)
+					}
+					return err
+				}); err != nil {
+					return err
+				}
 				if remove != "" && !yes {
 					if err := a.consentToRemoval(c.Context(), s, args[0], remove); err != nil {
 						return err

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,11 @@ func (a *app) consentToRemoval(ctx context.Context, s *session, topic, group str
 		}
 		return a.consent(ctx, fmt.Sprintf("this removes group %s of topic %s with all that it holds, for good: %s", group, topic, l.lost))
 	}
-	return fmt.Errorf("%s: %w", doing, eventbus.ErrGroupNotFound)
+	has := []string{}
+	for _, l := range holds {
+		has = append(has, l.group)
+	}
+	return fmt.Errorf("%s: %w; the topic has: %s", doing, eventbus.ErrGroupNotFound, cmp.Or(strings.Join(has, ", "), "none"))
 }
 
 // loss is what goes with a group, and what stays in Redis; "" where nothing does.

@@ -14,7 +14,6 @@ var words = map[string]string{
 	"group":              "--remove-group",
 	"Name":               "--add-group",
 	"QueueKey":           "--queue-key",
-	"queue_key":          "--queue-key",
 	"Groups[0].QueueKey": "--queue-key",
 	"Delivery":           "--delivery",
 	"Wire":               "--wire",
@@ -23,6 +22,14 @@ var words = map[string]string{
 	"DeadLimit":          "--dead-limit",
 	"DeadAge":            "--dead-age",
 	"IfRevision":         "--if-revision",
+	"Timeout":            "--timeout",
+	"MaxAttempts":        "--max-attempts",
+	"RetryInitial":       "--retry-initial",
+	"RetryMax":           "--retry-max",
+	"MaxAbandoned":       "--max-abandoned",
+	"BreakerFailures":    "--breaker-failures",
+	"BreakerOpen":        "--breaker-open",
+	"Before":             "--before",
 	"Delay":              "--delay",
 	"DueAt":              "--at",
 	"id":                 "--id",
@@ -66,15 +73,8 @@ func (a *app) reword(err error) string {
 	if errors.As(err, &file) {
 		return text
 	}
-	wrong := arguments(err)
-	for _, w := range wrong {
+	for _, w := range arguments(err) {
 		text = strings.Replace(text, "invalid "+w.Field, "invalid "+a.typed(w.Field), 1)
-	}
-	if a.remote && len(wrong) > 0 {
-		// Of several a server sends the first as such, and the others as text.
-		for field := range words {
-			text = strings.Replace(text, "; invalid "+field+" ", "; invalid "+a.typed(field)+" ", 1)
-		}
 	}
 	return text
 }
