@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,6 +95,16 @@ func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
 	for _, bad := range []admin.ServerConfig{{Listen: "nonsense"}, {Listen: "127.0.0.1:0", Token: "two words"}, {Listen: "127.0.0.1:0", Token: "ü"}} {
 		_, err := admin.Listen(s, bad)
 		require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
+	}
+	for _, token := range []string{"two words", "line\n", "ü", strings.Repeat("x", 8193)} {
+		_, here := admin.Listen(s, admin.ServerConfig{Listen: "127.0.0.1:0", Token: token})
+		_, there := admin.NewClient(admin.ClientConfig{Token: token})
+		var one, other *eventbus.ArgumentError
+		require.ErrorAs(t, here, &one)
+		require.ErrorAs(t, there, &other)
+		require.Equal(t, "Token", one.Field)
+		require.Equal(t, one, other, "one rule for both sides")
+		require.NotContains(t, here.Error(), token)
 	}
 }
 

@@ -7,10 +7,20 @@ import (
 	"strings"
 
 	"github.com/seed4933/eventbus/admin/internal/port"
+	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/credentials"
 )
 
 // authorization is the header in which a token is sent, in lower case.
 const authorization = "authorization"
+
+// checkToken returns what is wrong with a token, on either side, without the token.
+func checkToken(token string) error {
+	if err := credentials.CheckToken(token); err != nil {
+		return &eventbus.ArgumentError{Field: "Token", Reason: err.Error()}
+	}
+	return nil
+}
 
 // callerName names a caller for the log.
 func callerName(c port.Client) string {

@@ -44,7 +44,7 @@ type ClientConfig struct {
 	// TLS is set where the server speaks TLS. ServerName defaults to the address's
 	// host.
 	TLS *tls.Config
-	// Token is what the server demands, if it does.
+	// Token is what the server demands, if it does: visible ASCII, at most 8192 bytes.
 	Token string
 	// CallTimeout is how long a call may take, waiting for those before it included.
 	// Defaults to DefaultCallTimeout; below 0 there is no limit but that of ctx, nor
@@ -114,6 +114,9 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	host, _, err := net.SplitHostPort(cfg.Address)
 	if err != nil {
 		return nil, fmt.Errorf("make an admin client: %w", &eventbus.ArgumentError{Field: "Address", Value: fmt.Sprintf("%q", cfg.Address), Reason: "HOST:PORT is right"})
+	}
+	if err := checkToken(cfg.Token); err != nil {
+		return nil, fmt.Errorf("make an admin client: %w", err)
 	}
 	if cfg.TLS != nil && cfg.TLS.ServerName == "" {
 		cfg.TLS = cfg.TLS.Clone()

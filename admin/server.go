@@ -41,7 +41,8 @@ type ServerConfig struct {
 	// certificates, they need certificates.
 	TLS *tls.Config
 	// Token is demanded of every call: in the header Authorization of HTTP, or in
-	// one of that name of THeader, as "Bearer TOKEN". Defaults to none.
+	// one of that name of THeader, as "Bearer TOKEN": visible ASCII, at most 8192
+	// bytes. Defaults to none.
 	Token string
 	// Limits are what clients can use of the server.
 	Limits Limits
@@ -192,10 +193,8 @@ func (cfg *ServerConfig) address() (*net.TCPAddr, error) {
 	if err != nil {
 		return nil, wrong(fmt.Sprintf("%v; HOST:PORT is right", err))
 	}
-	for _, r := range cfg.Token {
-		if r <= ' ' || r >= 0x7f {
-			return nil, &eventbus.ArgumentError{Field: "Token", Reason: "it has other characters than visible ASCII, which no header can carry"}
-		}
+	if err := checkToken(cfg.Token); err != nil {
+		return nil, err
 	}
 	if !address.IP.IsLoopback() && !certified(cfg.TLS) && cfg.Token == "" {
 		return nil, wrong("others than this machine reach it, and anybody could change everything; set a token, or TLS with clients' certificates, or listen on 127.0.0.1")

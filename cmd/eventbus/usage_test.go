@@ -149,7 +149,7 @@ func TestWrongUsage(t *testing.T) {
 		{"topic list --admin localhost:http", `--admin is "localhost:http"; HOST:PORT`},
 		{"topic list --admin=", "--admin is empty"},
 		{"topic list --admin localhost:9090 --group {g}", `invalid --group "{g}"`},
-		{"topic list --admin localhost:9090 --admin-cert x", "--admin-cert and --admin-key go together; one is missing"},
+		{"topic list --admin localhost:9090 --admin-cert x", "which is missing"},
 		{"topic list --admin localhost:9090 --admin-ca=", "--admin-ca is empty"},
 		{"topic list --admin localhost:9090 --admin-token-file=", "--admin-token-file is empty"},
 		{"topic list --admin localhost:9090 --admin-ca x --admin-tls=false", "--admin-tls=false does not go with"},

@@ -20,6 +20,7 @@ import (
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/settings"
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/show"
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/credentials"
 )
 
 // usageError says that the program was called in a wrong way.
@@ -156,13 +157,14 @@ func ofConnection(err error) bool {
 	var usage *usageError
 	var file *settings.Error
 	var path *fs.PathError
+	var secret *credentials.Error
 	var answer *show.WriteError
 	var listen *net.OpError
 	var job *jobError
 	switch {
 	case errors.Is(err, eventbus.ErrUnavailable):
 		return true
-	case errors.As(err, &reply), errors.As(err, &usage), errors.As(err, &file), errors.As(err, &path), errors.As(err, &answer), errors.As(err, &job):
+	case errors.As(err, &reply), errors.As(err, &usage), errors.As(err, &file), errors.As(err, &path), errors.As(err, &secret), errors.As(err, &answer), errors.As(err, &job):
 		return false
 	case errors.As(err, &listen) && listen.Op == "listen": // the HTTP side
 		return false

@@ -2,16 +2,14 @@ package cli
 
 import (
 	"crypto/tls"
-	"crypto/x509"
-	"fmt"
+	"errors"
 	"net"
-	"os"
 	"strconv"
-	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/internal/credentials"
 )
 
 // envAdmin says where the admin service is.
@@ -71,7 +69,7 @@ func (a *app) chooseAdmin() (*admin.ClientConfig, error) {
 	}
 	for _, name := range []string{"redis", "namespace"} {
 		if a.flags.set.Changed(name) {
-			return nil, wrongUsage("--%s does not go with %s: the server of the admin service has its own", name, origin)
+			return nil, wrongUsage("--%s does not go with %s: the server of the admin service has its own; leave one of them out", name, origin)
 		}
 	}
 	host, port, err := net.SplitHostPort(address)
@@ -90,52 +88,59 @@ func (a *app) chooseAdmin() (*admin.ClientConfig, error) {
 	if c.Token, err = a.adminToken(); err != nil {
 		return nil, err
 	}
-	c.TLS, err = a.flags.admin.tlsConfig(a.flags.set)
+	c.TLS, err = a.adminTLS()
 	return c, err
 }
 
 func (a *app) adminToken() (string, error) {
 	if !a.flags.set.Changed("admin-token-file") {
-		return a.env.Getenv(tokenVariable), nil
+		return a.tokenOfEnvironment()
 	}
-	text, err := os.ReadFile(a.flags.admin.tokenFile)
+	return credentials.TokenFile(a.adminFile("admin-token-file", a.flags.admin.tokenFile))
+}
+
+// tokenOfEnvironment is the token in the variable; "" where there is none.
+func (a *app) tokenOfEnvironment() (string, error) {
+	text := a.env.Getenv(tokenVariable)
+	if text == "" {
+		return "", nil
+	}
+	token, err := credentials.Token(tokenVariable, text)
 	if err != nil {
-		return "", fmt.Errorf("read --admin-token-file: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" {
-		return "", fmt.Errorf("read --admin-token-file: %q is empty; it should hold the token", a.flags.admin.tokenFile)
+		return "", wrongUsage("%w", err)
 	}
 	return token, nil
 }
 
-// tlsConfig is nil for plain text.
-func (f *adminFlags) tlsConfig(set *pflag.FlagSet) (*tls.Config, error) {
+func (a *app) adminFile(flag, path string) credentials.File {
+	return credentials.File{Setting: "--" + flag, Path: path}
+}
+
+// adminTLS is nil for plain text.
+func (a *app) adminTLS() (*tls.Config, error) {
+	f := &a.flags.admin
 	switch {
-	case (f.cert == "") != (f.key == ""):
-		return nil, wrongUsage("--admin-cert and --admin-key go together; one is missing")
-	case set.Changed("admin-tls") && !f.tls && (f.ca != "" || f.cert != ""):
+	case f.cert != "" && f.key == "":
+		return nil, wrongUsage("--admin-cert goes with --admin-key, which is missing")
+	case f.cert == "" && f.key != "":
+		return nil, wrongUsage("--admin-key goes with --admin-cert, which is missing")
+	case a.flags.set.Changed("admin-tls") && !f.tls && (f.ca != "" || f.cert != ""):
 		return nil, wrongUsage("--admin-tls=false does not go with --admin-ca and --admin-cert, which are for TLS")
 	case !f.tls && f.ca == "" && f.cert == "":
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
+	var caErr, pairErr error
 	if f.ca != "" {
-		text, err := os.ReadFile(f.ca)
-		if err != nil {
-			return nil, fmt.Errorf("read --admin-ca: %w", err)
-		}
-		c.RootCAs = x509.NewCertPool()
-		if !c.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("read --admin-ca: %s has no certificate in PEM", f.ca)
-		}
+		c.RootCAs, caErr = credentials.Authorities(a.adminFile("admin-ca", f.ca))
 	}
 	if f.cert != "" {
-		pair, err := tls.LoadX509KeyPair(f.cert, f.key)
-		if err != nil {
-			return nil, fmt.Errorf("read --admin-cert and --admin-key: %w", err)
-		}
+		var pair tls.Certificate
+		pair, pairErr = credentials.Pair(a.adminFile("admin-cert", f.cert), a.adminFile("admin-key", f.key))
 		c.Certificates = []tls.Certificate{pair}
+	}
+	if err := errors.Join(caErr, pairErr); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -164,7 +163,12 @@ func (a *app) runServe(ctx context.Context, f serveFlags) (err error) {
 		thrift = f.thrift
 	}
 	c.config.MaxPayload = c.file.MaxPayload
-	token := cmp.Or(c.file.Admin.Token, a.env.Getenv(tokenVariable))
+	token := c.file.Admin.Token
+	if token == "" && thrift != "" {
+		if token, err = a.tokenOfEnvironment(); err != nil {
+			return err
+		}
+	}
 	return serve.Run(ctx, hard, serve.Config{
 		File: c.file, Bus: c.config, Redis: r.rdb, Listen: listen, Thrift: thrift, Token: token,
 		Log: log, Stdout: a.env.Stdout, Address: a.where, Reach: a.reachFlags(),

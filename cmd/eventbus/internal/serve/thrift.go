@@ -3,14 +3,14 @@ package serve
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 
 	"github.com/seed4933/eventbus/admin"
+	"github.com/seed4933/eventbus/cmd/eventbus/internal/settings"
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/credentials"
 )
 
 // thriftSide is the Thrift admin service of the process.
@@ -25,7 +25,7 @@ func (s *server) listenThrift() error {
 		return nil
 	}
 	f := s.cfg.File
-	security, err := tlsOf(f.Admin.Cert, f.Admin.Key, f.Admin.ClientCA)
+	security, err := tlsOf(&f.Admin)
 	if err != nil {
 		return f.AtAdmin(err)
 	}
@@ -96,25 +96,19 @@ func (t *thriftSide) address() string {
 
 // tlsOf reads a certificate with its key, and the authority of clients'
 // certificates; nil where there is no certificate.
-func tlsOf(cert, key, clientCA string) (*tls.Config, error) {
-	if cert == "" {
+func tlsOf(a *settings.Admin) (*tls.Config, error) {
+	if a.Cert == "" {
 		return nil, nil
 	}
-	pair, err := tls.LoadX509KeyPair(cert, key)
-	if err != nil {
-		return nil, fmt.Errorf("read the certificate of the admin service: %w", err)
-	}
+	pair, pairErr := credentials.Pair(credentials.File{Setting: "admin.tls.cert", Path: a.Cert}, credentials.File{Setting: "admin.tls.key", Path: a.Key})
 	c := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
-	if clientCA == "" {
-		return c, nil
+	var caErr error
+	if a.ClientCA != "" {
+		c.ClientAuth = tls.RequireAndVerifyClientCert
+		c.ClientCAs, caErr = credentials.Authorities(credentials.File{Setting: "admin.tls.client_ca", Path: a.ClientCA})
 	}
-	pem, err := os.ReadFile(clientCA)
-	if err != nil {
-		return nil, fmt.Errorf("read the authority of clients' certificates: %w", err)
-	}
-	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.RequireAndVerifyClientCert
-	if !c.ClientCAs.AppendCertsFromPEM(pem) {
-		return nil, fmt.Errorf("read the authority of clients' certificates: %s holds no certificate in PEM", clientCA)
+	if err := errors.Join(pairErr, caErr); err != nil {
+		return nil, err
 	}
 	return c, nil
 }

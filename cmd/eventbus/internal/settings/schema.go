@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/redisurl"
 	"github.com/seed4933/eventbus/eventbus"
+	"github.com/seed4933/eventbus/internal/credentials"
 )
 
 func (r *reader) file(f *File, n *yaml.Node) {
@@ -75,7 +76,7 @@ func (r *reader) admin(f *File, n *yaml.Node) {
 	f.Admin.line = n.Line
 	r.object(n, "admin",
 		field{"listen", r.listen(&f.Admin.Listen, &f.Admin.line, DefaultAdmin, "Thrift admin service")},
-		field{"token", r.text("token", &f.Admin.Token)},
+		field{"token", r.token(&f.Admin.Token)},
 		field{"tls", func(n *yaml.Node) {
 			before := len(r.problems)
 			r.object(n, "tls",
@@ -88,6 +89,24 @@ func (r *reader) admin(f *File, n *yaml.Node) {
 			}
 		}},
 	)
+}
+
+// token reads a token, and nothing of one that is empty. It is not quoted in errors.
+func (r *reader) token(to *string) func(n *yaml.Node) {
+	return func(n *yaml.Node) {
+		var text string
+		before := len(r.problems)
+		r.secret("token", &text)(n)
+		if len(r.problems) > before || text == "" {
+			return
+		}
+		token, err := credentials.Token("token", text)
+		if err != nil {
+			r.wrong(n, "%v", err)
+			return
+		}
+		*to = token
+	}
 }
 
 // listen reads an address to listen on, and its line.

@@ -2,15 +2,13 @@ package settings
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"fmt"
-	"os"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/seed4933/eventbus/eventbus"
 	"github.com/seed4933/eventbus/handlers"
+	"github.com/seed4933/eventbus/internal/credentials"
 )
 
 // Thrift is what a handler of TypeThrift says of the server that it calls.
@@ -123,22 +121,17 @@ func (h *Handler) NewThrift() (*handlers.Thrift, error) {
 
 func (t *TLS) load() (*tls.Config, error) {
 	cfg := &tls.Config{ServerName: t.ServerName}
+	var caErr, pairErr error
 	if t.CA != "" {
-		text, err := os.ReadFile(t.CA)
-		if err != nil {
-			return nil, fmt.Errorf("read tls.ca: %w", err)
-		}
-		cfg.RootCAs = x509.NewCertPool()
-		if !cfg.RootCAs.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("read tls.ca: %s holds no certificate in PEM", t.CA)
-		}
+		cfg.RootCAs, caErr = credentials.Authorities(credentials.File{Setting: "tls.ca", Path: t.CA})
 	}
 	if t.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
-		if err != nil {
-			return nil, fmt.Errorf("read tls.cert and tls.key: %w", err)
-		}
+		var pair tls.Certificate
+		pair, pairErr = credentials.Pair(credentials.File{Setting: "tls.cert", Path: t.Cert}, credentials.File{Setting: "tls.key", Path: t.Key})
 		cfg.Certificates = []tls.Certificate{pair}
+	}
+	if err := errors.Join(caErr, pairErr); err != nil {
+		return nil, err
 	}
 	return cfg, nil
 }

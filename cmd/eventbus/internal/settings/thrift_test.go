@@ -66,10 +66,10 @@ func TestThriftFiles(t *testing.T) {
 	empty := filepath.Join(dir, "empty.pem")
 	require.NoError(t, os.WriteFile(empty, nil, 0o600))
 	for keys, says := range map[string]string{
-		"ca: " + empty:                          "read tls.ca: " + empty + " holds no certificate in PEM",
+		"ca: " + empty:                          "read tls.ca: " + empty + ": it is empty; a certificate in PEM is right",
 		"ca: " + dir + "/none":                  "read tls.ca: open " + dir + "/none",
-		"cert: " + empty + ", key: " + empty:    "read tls.cert and tls.key: ",
-		"cert: " + dir + "/none, key: " + empty: "read tls.cert and tls.key: open " + dir + "/none",
+		"cert: " + empty + ", key: " + empty:    "read tls.key: " + empty + ": it is empty; a private key in PEM is right",
+		"cert: " + dir + "/none, key: " + empty: "read tls.cert: open " + dir + "/none",
 	} {
 		h := handlerOf(t, fmt.Sprintf(`type: thrift, address: "a:1", tls: {%s}`, keys))
 		_, err := h.NewThrift()

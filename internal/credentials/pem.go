@@ -1,0 +1,158 @@
+package credentials
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// maxFile bounds what is read of a file, in bytes.
+const maxFile = 4 << 20
+
+// File is a file that a setting names.
+type File struct {
+	Setting string // such as --admin-ca or admin.tls.cert
+	Path    string
+}
+
+// Error is what is wrong with a file.
+type Error struct {
+	File File
+	err  error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("read %s: %v", e.File.Setting, e.err) }
+func (e *Error) Unwrap() error { return e.err }
+
+// wrong says what is wrong with what the file holds.
+func (f File) wrong(text string, args ...any) error {
+	return &Error{f, fmt.Errorf("%s: %w", f.Path, fmt.Errorf(text, args...))}
+}
+
+func (f File) read() ([]byte, error) {
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return nil, &Error{f, err}
+	}
+	defer file.Close() // only read from
+	text, err := io.ReadAll(io.LimitReader(file, maxFile+1))
+	switch {
+	case err != nil:
+		return nil, &Error{f, err}
+	case len(text) > maxFile:
+		return nil, f.wrong("it is larger than %d bytes", maxFile)
+	}
+	return text, nil
+}
+
+// Pair reads a certificate and its private key.
+func Pair(cert, key File) (tls.Certificate, error) {
+	certText, certErr := cert.blocks(isCertificate, "certificate")
+	keyText, keyErr := key.blocks(isKey, "private key")
+	if err := errors.Join(certErr, keyErr); err != nil {
+		return tls.Certificate{}, err
+	}
+	if _, err := cert.certificates(certText); err != nil {
+		return tls.Certificate{}, err
+	}
+	pair, err := tls.X509KeyPair(certText, keyText)
+	switch {
+	case err == nil:
+		return pair, nil
+	case strings.Contains(err.Error(), "does not match"): // it has no type
+		return tls.Certificate{}, key.wrong("the key does not belong to the certificate of %s, %s", cert.Setting, cert.Path)
+	}
+	return tls.Certificate{}, key.wrong("its private key cannot be used: %w", err)
+}
+
+// Authorities reads certificates of authorities.
+func Authorities(f File) (*x509.CertPool, error) {
+	text, err := f.blocks(isCertificate, "certificate")
+	if err != nil {
+		return nil, err
+	}
+	all, err := f.certificates(text)
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	for _, c := range all {
+		pool.AddCert(c)
+	}
+	return pool, nil
+}
+
+func isCertificate(b *pem.Block) bool { return b.Type == "CERTIFICATE" }
+
+func isKey(b *pem.Block) bool { return strings.HasSuffix(b.Type, "PRIVATE KEY") }
+
+// blocks reads a file and returns those of its PEM blocks that are wanted: one at
+// least.
+func (f File) blocks(wanted func(b *pem.Block) bool, what string) ([]byte, error) {
+	text, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	var found bytes.Buffer
+	var others []string
+	for rest := text; ; {
+		var b *pem.Block
+		if b, rest = pem.Decode(rest); b == nil {
+			break
+		}
+		switch {
+		case !wanted(b):
+			others = append(others, b.Type)
+		case encrypted(b):
+			return nil, f.wrong("its %s is encrypted; one without a passphrase is right, in a file that nobody else can read", what)
+		default:
+			if err := pem.Encode(&found, b); err != nil {
+				return nil, f.wrong("%w", err)
+			}
+		}
+	}
+	switch {
+	case found.Len() > 0:
+		return found.Bytes(), nil
+	case len(bytes.TrimSpace(text)) == 0:
+		return nil, f.wrong("it is empty; a %s in PEM is right", what)
+	case len(others) > 0:
+		return nil, f.wrong("it holds no %s but PEM of another kind (%s)", what, strings.Join(others[:min(len(others), 3)], ", "))
+	case isDER(text):
+		return nil, f.wrong("it holds no %s in PEM but one in DER; openssl turns it into PEM", what)
+	}
+	return nil, f.wrong(`it holds no %s in PEM, which begins with "-----BEGIN"`, what)
+}
+
+func encrypted(b *pem.Block) bool {
+	return b.Type == "ENCRYPTED PRIVATE KEY" || strings.Contains(b.Headers["Proc-Type"], "ENCRYPTED")
+}
+
+func isDER(text []byte) bool {
+	_, cert := x509.ParseCertificate(text)
+	_, pkcs8 := x509.ParsePKCS8PrivateKey(text)
+	_, ec := x509.ParseECPrivateKey(text)
+	_, rsa := x509.ParsePKCS1PrivateKey(text)
+	return cert == nil || pkcs8 == nil || ec == nil || rsa == nil
+}
+
+// certificates reads the certificates of PEM blocks that are such.
+func (f File) certificates(text []byte) (all []*x509.Certificate, err error) {
+	for {
+		var b *pem.Block
+		if b, text = pem.Decode(text); b == nil {
+			return all, nil
+		}
+		c, err := x509.ParseCertificate(b.Bytes)
+		if err != nil {
+			return nil, f.wrong("certificate %d of it is broken: %w", len(all)+1, err)
+		}
+		all = append(all, c)
+	}
+}
