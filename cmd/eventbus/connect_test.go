@@ -1,14 +1,14 @@
 package main
 
 import (
-	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
-	"github.com/redis/go-redis/v9"
 	"github.com/seed4933/eventbus/internal/certtest"
+	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/stretchr/testify/require"
 )
 
@@ -16,7 +16,7 @@ import (
 // what; none holds the password.
 func TestUnusableServer(t *testing.T) {
 	b := setup(t)
-	locked := redisFor(t, "--requirepass", "the right one")
+	locked := redistest.Start(t, redistest.Options{Password: "the right one"})
 	silent, err := net.Listen("tcp", "127.0.0.1:0") // takes connections, never answers
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, silent.Close()) })
@@ -24,7 +24,7 @@ func TestUnusableServer(t *testing.T) {
 	t.Cleanup(web.Close)
 	list := []string{"topic", "list"}
 	refused := "redis://u:s3cret@127.0.0.1:1/2"
-	wrong := "redis://:s3cret@" + locked.addr
+	wrong := "redis://:s3cret@" + locked.Addr()
 	for _, c := range []struct {
 		url, says, where string
 		args             []string
@@ -34,11 +34,11 @@ func TestUnusableServer(t *testing.T) {
 		{refused, "connection refused", "redis://127.0.0.1:1/2", []string{"bench"}},
 		{refused, "connection refused", "redis://127.0.0.1:1/2", []string{"demo"}},
 		{refused, "connection refused", "redis://127.0.0.1:1/2", []string{"serve", "--http", ""}},
-		{wrong, "the user name or password is wrong", "redis://" + locked.addr, list},
-		{wrong, "the user name or password is wrong", "redis://" + locked.addr, []string{"bench"}},
-		{wrong, "the user name or password is wrong", "redis://" + locked.addr, []string{"serve", "--http", ""}},
-		{"redis://s3cret:@" + locked.addr, "password", "redis://" + locked.addr, list},
-		{"redis://" + locked.addr, "the server demands a password and none was given", "redis://" + locked.addr, list},
+		{wrong, "the user name or password is wrong", "redis://" + locked.Addr(), list},
+		{wrong, "the user name or password is wrong", "redis://" + locked.Addr(), []string{"bench"}},
+		{wrong, "the user name or password is wrong", "redis://" + locked.Addr(), []string{"serve", "--http", ""}},
+		{"redis://s3cret:@" + locked.Addr(), "password", "redis://" + locked.Addr(), list},
+		{"redis://" + locked.Addr(), "the server demands a password and none was given", "redis://" + locked.Addr(), list},
 		{"redis://:s3cret@no-such-host.invalid", "no-such-host.invalid", "redis://no-such-host.invalid:6379", list},
 		{"unix://:s3cret@/no/such/socket", "no such file", "unix:///no/such/socket", list},
 		{"redis://:s3cret@127.0.0.1:1,127.0.0.1:2", "connection refused", "redis://127.0.0.1:1,127.0.0.1:2", list},
@@ -58,7 +58,7 @@ func TestUnusableServer(t *testing.T) {
 			require.NotContains(t, line, "s3cret")
 		})
 	}
-	b.url = "redis://:the%20right%20one@" + locked.addr
+	b.url = "redis://:the%20right%20one@" + locked.Addr()
 	require.Empty(t, b.ok("topic", "list", "-o", "json"))
 }
 
@@ -66,13 +66,11 @@ func TestUnusableServer(t *testing.T) {
 func TestTLS(t *testing.T) {
 	b := setup(t)
 	cert, key := certtest.New(t).Files()
-	s := redisFor(t, "--tls-port", "0", "--tls-cert-file", cert, "--tls-key-file", key, "--tls-auth-clients", "no")
-	port, err := freePort()
+	s := redistest.Start(t, redistest.Options{Extra: []string{"tls-cert-file " + cert, "tls-key-file " + key, "tls-auth-clients no"}})
+	address := b.free()
+	_, port, err := net.SplitHostPort(address)
 	require.NoError(t, err)
-	rdb := redis.NewClient(&redis.Options{Addr: s.addr})
-	require.NoError(t, rdb.ConfigSet(t.Context(), "tls-port", fmt.Sprint(port)).Err())
-	require.NoError(t, rdb.Close())
-	address := fmt.Sprintf("127.0.0.1:%d", port)
+	require.NoError(t, s.Client(t).ConfigSet(t.Context(), "tls-port", port).Err())
 	b.url = "rediss://" + address
 	for _, args := range [][]string{{"topic", "list"}, {"send", "orders", "--data", "1"}, {"serve", "--http", ""}, {"demo", "--redis", b.url}} {
 		line := b.fails(1, args...)
@@ -92,10 +90,10 @@ func TestTLS(t *testing.T) {
 		require.Contains(t, line, address+" speaks TLS: rediss:// is right")
 		require.NotContains(t, line, "s3cret")
 	}
-	b.url = "rediss://:s3cret@" + server.addr
+	b.url = "rediss://:s3cret@" + server.Addr()
 	line := b.fails(1, "topic", "list")
-	require.Contains(t, line, "(rediss://"+server.addr)
-	require.Contains(t, line, server.addr+" speaks plain text, not TLS: redis:// is right")
+	require.Contains(t, line, "(rediss://"+server.Addr())
+	require.Contains(t, line, server.Addr()+" speaks plain text, not TLS: redis:// is right")
 	require.NotContains(t, line, "s3cret")
 }
 
@@ -103,13 +101,12 @@ func TestTLS(t *testing.T) {
 func TestKindsOfServers(t *testing.T) {
 	b := setup(t)
 	dir := t.TempDir()
-	socket := redisFor(t, "--unixsocket", dir+"/redis.sock")
-	cluster := redisFor(t, "--cluster-enabled", "yes")
-	makeCluster(t, cluster)
+	redistest.Start(t, redistest.Options{Extra: []string{"unixsocket " + dir + "/redis.sock"}})
+	cluster := redistest.StartClusterNodes(t, 1)[0].Addr()
 	for name, url := range map[string]string{
 		"socket":   "unix://" + dir + "/redis.sock",
-		"cluster":  "redis://" + cluster.addr + "," + cluster.addr,
-		"sentinel": "redis-sentinel://" + sentinelFor(t, socket).addr + "/1?master=main",
+		"cluster":  "redis://" + cluster + "," + cluster,
+		"sentinel": "redis-sentinel://" + redistest.StartSentinel(t, 10*time.Second, "").Addr() + "/1?master=" + redistest.MasterName,
 	} {
 		b.url = url
 		require.Contains(t, b.ok("topic", "create", "orders"), "created", name)
@@ -119,6 +116,6 @@ func TestKindsOfServers(t *testing.T) {
 		require.Contains(t, b.ok("demo", "--redis", url), "went as told", name)
 		b.ok("topic", "delete", "orders", "--yes")
 	}
-	b.url = "redis://" + cluster.addr
+	b.url = "redis://" + cluster
 	b.fails(1, "topic", "show", "orders")
 }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 type delayedObject struct {
@@ -330,7 +332,7 @@ func testRedissonSettings(t *testing.T, b *bed) {
 // What the bus would log is one line as everything else on stderr.
 func TestSendDelayedUnheard(t *testing.T) {
 	t.Parallel()
-	b := setupOn(t, redisFor(t))
+	b := setupOn(t, redistest.Start(t, redistest.Options{}))
 	b.ok("topic", "create", "orders")
 	require.NoError(t, b.rdb.Do(t.Context(), "ACL", "SETUSER", "deaf", "on", ">s3cret", "~*", "+@all", "resetchannels", "&"+b.namespace+":*").Err())
 	b.url = strings.Replace(b.url, "redis://", "redis://deaf:s3cret@", 1)

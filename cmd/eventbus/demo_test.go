@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // ones is a number of one with a plural behind it.
@@ -70,9 +72,9 @@ func TestDemoLeavesNothing(t *testing.T) {
 // useOwnServer gives the test a server that nobody else uses.
 func (b *bed) useOwnServer() {
 	b.t.Helper()
-	s := redisFor(b.t)
-	b.url = s.url()
-	b.rdb.Options().Addr = s.addr // not connected yet
+	s := redistest.Start(b.t, redistest.Options{})
+	b.url = s.URL()
+	b.rdb.Options().Addr = s.Addr() // not connected yet
 }
 
 type latency struct {

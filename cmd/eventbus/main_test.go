@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,31 +20,35 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/seed4933/eventbus/cmd/eventbus/internal/scratch"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // What the tests of this package share: the binary, as users run it, and a real
 // server, on which each test has a namespace of its own.
 var (
 	binary string
-	server *redisServer
+	server *redistest.Server
 )
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
+	var end func() error
 	dir, err := os.MkdirTemp("", "eventbus-cli")
 	if err == nil {
 		binary, err = build(dir)
 	}
 	if err == nil {
-		server, err = startRedis(dir)
+		server, end, err = redistest.Shared(redistest.Options{})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	goleak.VerifyTestMain(m, goleak.IgnoreCurrent(), goleak.Cleanup(func(code int) {
-		server.stop()
-		os.RemoveAll(dir)
+		if err := errors.Join(end(), os.RemoveAll(dir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
 		os.Exit(code)
 	}))
 }
@@ -82,8 +87,8 @@ func setup(t *testing.T) *bed {
 }
 
 // setupOn is a bed on a server.
-func setupOn(t *testing.T, s *redisServer) *bed {
-	b := &bed{t: t, url: s.url(), stop: s.stop, namespace: scratch.Name("test"), dir: t.TempDir()}
+func setupOn(t *testing.T, s *redistest.Server) *bed {
+	b := &bed{t: t, url: s.URL(), stop: s.Kill, namespace: scratch.Name("test"), dir: t.TempDir()}
 	opts, err := redis.ParseURL(b.url)
 	require.NoError(t, err)
 	b.rdb = redis.NewClient(opts)
@@ -191,4 +196,13 @@ func lines(text string) []string {
 		return nil
 	}
 	return strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+}
+
+// free returns an address of this machine on which nobody listens.
+func (b *bed) free() string {
+	b.t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(b.t, err)
+	require.NoError(b.t, l.Close())
+	return l.Addr().String()
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/eventbus"
 	"github.com/seed4933/eventbus/internal/certtest"
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // modes runs a test of commands that reach Redis themselves, and once more of those
@@ -84,7 +85,7 @@ func TestUnusableAdmin(t *testing.T) {
 		require.Contains(t, line, "admin service at 127.0.0.1:1: ")
 		require.Contains(t, line, "connection refused"+nowhere)
 	}
-	lost := setupOn(t, redisFor(t))
+	lost := setupOn(t, redistest.Start(t, redistest.Options{}))
 	lost.administer(admin.ServerConfig{})
 	lost.stop()
 	line := lost.fails(1, "topic", "list")

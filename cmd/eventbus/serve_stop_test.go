@@ -13,16 +13,18 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // A stop ends the process also while Redis is away, and while it does not answer
 // at the start.
 func TestServeStopsWithoutRedis(t *testing.T) {
 	b := setup(t)
-	s := redisFor(t)
-	b.url = s.url()
+	s := redistest.Start(t, redistest.Options{})
+	b.url = s.URL()
 	p := b.serving("topics: [{name: orders, handlers: [{id: print, type: log}]}]")
-	s.stop()
+	s.Kill()
 	p.err.until("redis does not serve the bus")
 	p.stopped(syscall.SIGTERM)
 

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // serving starts serve with a settings file and no HTTP side, and waits until it
@@ -177,34 +178,22 @@ func healthz(t *testing.T, address string) (int, string) {
 // process goes on all the while.
 func TestServeHealth(t *testing.T) {
 	b := setup(t)
-	dir := t.TempDir()
-	port, err := freePort()
-	require.NoError(t, err)
-	own := func() *redisServer {
-		s, err := startRedisOn(port, dir, durable()...)
-		require.NoError(t, err)
-		return s
-	}
-	s := own()
-	b.url = s.url()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
+	s := redistest.Start(t, redistest.Options{AppendOnly: true})
+	b.url = s.URL()
+	address := b.free()
 	p := b.start(nil, "serve", "--http", address, "--config", b.file("x.yaml", "topics: [{name: orders, handlers: [{id: print, type: log}]}]"))
 	p.err.until("ready")
 	code, body := healthz(t, address)
 	require.Equal(t, 200, code)
 	require.Equal(t, `{"status":"ok"}`+"\n", body)
 
-	s.stop()
+	s.Kill()
 	b.eventually("health is red", func() bool {
 		code, body = healthz(t, address)
 		return code == 503
 	})
 	require.Contains(t, body, `{"status":"unavailable","error":"`)
-	s = own()
-	t.Cleanup(s.stop)
+	s.Start()
 	b.eventually("health is green", func() bool {
 		code, _ = healthz(t, address)
 		return code == 200

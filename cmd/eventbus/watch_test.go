@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/internal/redistest"
 )
 
 // Watching shows figures again and again with their rates; Ctrl-C is its proper
@@ -58,21 +60,17 @@ func testStatsWatchInAPipe(t *testing.T, b *bed) {
 // An outage is told once, and so is its end; the figures go on.
 func TestStatsWatchOutlivesOutage(t *testing.T) {
 	b := setup(t)
-	dir := t.TempDir()
-	port, err := freePort()
-	require.NoError(t, err)
-	s, err := startRedisOn(port, dir, durable()...)
-	require.NoError(t, err)
-	b.url = s.url()
+	s := redistest.Start(t, redistest.Options{AppendOnly: true})
+	b.url = s.URL()
 	b.ok("topic", "create", "orders")
 	p := b.start(nil, "stats", "orders", "--watch", "--interval", "100ms", "-o", "json")
 	p.out.next()
-	s.stop()
+	s.Kill()
 	line := p.err.next()
 	require.Contains(t, line, "redis is unavailable")
 	require.Contains(t, line, "("+b.url)
 	require.Contains(t, line, "; trying on")
-	l, err := net.Listen("tcp", s.addr) // in its place: takes connections and ends them
+	l, err := net.Listen("tcp", s.Addr()) // in its place: takes connections and ends them
 	require.NoError(t, err)
 	for range 5 {
 		conn, err := l.Accept()
@@ -80,9 +78,7 @@ func TestStatsWatchOutlivesOutage(t *testing.T) {
 		require.NoError(t, conn.Close())
 	}
 	require.NoError(t, l.Close())
-	s, err = startRedisOn(port, dir, durable()...)
-	require.NoError(t, err)
-	t.Cleanup(s.stop)
+	s.Start()
 	require.Equal(t, "eventbus: figures can be read again", p.err.next())
 	b.ok("send", "orders", "--data", "1")
 	p.out.until(`"waiting":1`)

@@ -3,6 +3,7 @@
 //
 //   - [Start] runs a redis-server of its own for a test: it can be stopped,
 //     killed, started again on the same port and directory, and paused.
+//   - [Shared] runs one for all tests of a package.
 //   - [StartCluster] runs a Redis Cluster without replicas.
 //   - [StartSentinel] runs a master, its replica and a Sentinel.
 //   - [NewProxy] stands between a client and a server and breaks the network:

@@ -32,7 +32,7 @@ var errPortTaken = errors.New("port is taken")
 
 // Server is a redis-server process that belongs to one test.
 type Server struct {
-	t        testing.TB
+	t        testing.TB // nil for a Shared one
 	options  Options
 	dir      string
 	claim    *claim
@@ -124,7 +124,7 @@ func (s *Server) Client(t testing.TB) *redis.Client {
 // one. Connections that are authenticated already stay so, as always in Redis.
 func (s *Server) SetPassword(password string) {
 	if err := s.admin.ConfigSet(context.Background(), "requirepass", password).Err(); err != nil {
-		s.t.Errorf("redistest: set the password: %v", err)
+		s.report(fmt.Errorf("set the password: %w", err))
 		return
 	}
 	s.password.Store(password)
@@ -170,7 +170,11 @@ func (s *Server) Resume() {
 }
 
 func (s *Server) report(err error) {
-	if err != nil {
+	switch {
+	case err == nil:
+	case s.t == nil:
+		panic(fmt.Errorf("redistest: %w", err))
+	default:
 		s.t.Errorf("redistest: %v", err)
 	}
 }
