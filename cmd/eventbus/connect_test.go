@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed4933/eventbus/admin"
 	"github.com/seed4933/eventbus/internal/certtest"
 	"github.com/seed4933/eventbus/internal/redistest"
 	"github.com/stretchr/testify/require"
@@ -118,4 +119,20 @@ func TestKindsOfServers(t *testing.T) {
 	}
 	b.url = "redis://" + cluster
 	b.fails(1, "topic", "show", "orders")
+}
+
+// Where Redis answers and refuses, nobody is sent to look for another address.
+func TestRefusingServer(t *testing.T) { modes(t, testRefusingServer) }
+
+func testRefusingServer(t *testing.T, b *bed) {
+	own := setupOn(t, redistest.Start(t, redistest.Options{}))
+	if b.admin != "" {
+		own.administer(admin.ServerConfig{})
+	}
+	own.ok("topic", "create", "orders")
+	require.NoError(t, own.rdb.ConfigSet(t.Context(), "min-replicas-to-write", "1").Err())
+	line := own.fails(1, "send", "orders", "--data", "1")
+	require.Contains(t, line, "redis is unavailable: NOREPLICAS Not enough good replicas to write. ("+own.where()+")")
+	require.NotContains(t, line, "says where Redis is")
+	require.NotContains(t, line, "not reach")
 }

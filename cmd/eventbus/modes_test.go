@@ -90,7 +90,7 @@ func TestUnusableAdmin(t *testing.T) {
 	lost.stop()
 	line := lost.fails(1, "topic", "list")
 	require.Contains(t, line, "list topics: connect to Redis: redis is unavailable: ")
-	require.Contains(t, line, "("+lost.where()+"); the server does not reach its Redis; its log says more")
+	require.Contains(t, line, "("+lost.where()+"); the server cannot use its Redis; its log says more")
 	require.NotContains(t, line, nowhere)
 }
 

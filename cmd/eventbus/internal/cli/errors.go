@@ -233,7 +233,7 @@ func remoteHint(err error) string {
 	case errors.Is(err, admin.ErrUnreachable):
 		return "--admin or EVENTBUS_ADMIN says where the admin service is; eventbus serve runs one"
 	case errors.Is(err, eventbus.ErrUnavailable):
-		return "the server does not reach its Redis; its log says more"
+		return "the server cannot use its Redis; its log says more"
 	}
 	return ""
 }
@@ -248,8 +248,18 @@ func hint(err error) string {
 	}
 	for _, h := range hints {
 		if errors.Is(err, h.err) {
+			if h.err == eventbus.ErrUnavailable && refused(err) {
+				return "" // where it is is known
+			}
 			return h.text
 		}
 	}
 	return ""
+}
+
+// refused tells that Redis has answered, and refuses for another reason than who asks:
+// it is full, a replica, or cannot write to its disk.
+func refused(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) && !redis.IsAuthError(err) && !redis.IsPermissionError(err)
 }
