@@ -66,6 +66,19 @@ func TestTokenIsDemanded(t *testing.T) {
 	require.Contains(t, refused.Message, "Bearer TOKEN")
 }
 
+// The longest token that may be fits into what the server reads of headers.
+func TestTheLongestToken(t *testing.T) {
+	t.Parallel()
+	s, _ := service(t)
+	longest := strings.Repeat("x", 4096)
+	address, _ := serve(t, s, admin.ServerConfig{Token: longest})
+	require.NoError(t, client(t, admin.ClientConfig{Address: address, Token: longest}).Ping(t.Context()))
+	_, err := admin.Listen(s, admin.ServerConfig{Listen: "127.0.0.1:0", Token: longest + "x"})
+	require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
+	_, err = admin.NewClient(admin.ClientConfig{Token: longest + "x"})
+	require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
+}
+
 func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
 	t.Parallel()
 	s, _ := service(t)

@@ -44,7 +44,7 @@ type ClientConfig struct {
 	// TLS is set where the server speaks TLS. ServerName defaults to the address's
 	// host.
 	TLS *tls.Config
-	// Token is what the server demands, if it does: visible ASCII, at most 8192 bytes.
+	// Token is what the server demands, if it does: visible ASCII, at most 4096 bytes.
 	Token string
 	// CallTimeout is how long a call may take, waiting for those before it included.
 	// Defaults to DefaultCallTimeout; below 0 there is no limit but that of ctx, nor

@@ -109,14 +109,15 @@ func clip(text string, most int) string {
 
 func exception(op string, k kind, code string, err error) error {
 	wrong := arguments(err)
-	text := clip(inIDL(err.Error(), wrong), maxText)
+	text, said := toArguments(err.Error(), wrong)
+	text = clip(text, maxText)
 	switch k {
 	case notFound:
 		return &thriftbus.NotFound{Message: text, Code: code}
 	case alreadyExists:
 		return &thriftbus.AlreadyExists{Message: text, Code: code}
 	case invalidArgument:
-		e := &thriftbus.InvalidArgument{Message: text, Code: code, Reason: text}
+		e := &thriftbus.InvalidArgument{Message: text, Code: code, Reason: text, Arguments: said}
 		if len(wrong) == 1 {
 			e.Field, e.Reason = clip(idlField(op, wrong[0].Field), maxText), clip(wrong[0].Reason, maxText)
 		} else if code == "payload_too_large" {
@@ -181,16 +182,8 @@ func fromException(err error) (meant error, ok bool) {
 		text, code = exists.Message, exists.Code
 	case errors.As(err, &invalid):
 		text, code, class = invalid.Message, invalid.Code, eventbus.ErrInvalidArgument
-		var wrong []*eventbus.ArgumentError
-		if text, wrong = inGo(text); len(wrong) == 0 {
-			field, _ := goField(invalid.Field)
-			wrong = append(wrong, &eventbus.ArgumentError{Field: field, Reason: invalid.Reason})
-		}
-		if len(wrong) == 1 && invalid.Field != "" {
-			wrong[0].Reason = invalid.Reason
-		}
-		for _, w := range wrong {
-			is = append(is, w)
+		if text, is = fromArguments(text, invalid.Arguments); len(is) == 0 {
+			is = append(is, &eventbus.ArgumentError{Field: goField(invalid.Field), Reason: invalid.Reason})
 		}
 	case errors.As(err, &off):
 		text, code = off.Message, off.Code

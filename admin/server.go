@@ -41,7 +41,7 @@ type ServerConfig struct {
 	// certificates, they need certificates.
 	TLS *tls.Config
 	// Token is demanded of every call: in the header Authorization of HTTP, or in
-	// one of that name of THeader, as "Bearer TOKEN": visible ASCII, at most 8192
+	// one of that name of THeader, as "Bearer TOKEN": visible ASCII, at most 4096
 	// bytes. Defaults to none.
 	Token string
 	// Limits are what clients can use of the server.

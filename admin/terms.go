@@ -2,11 +2,11 @@ package admin
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/seed4933/eventbus/eventbus"
+	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
 )
 
 // Errors of the bus call a setting as Go does, MaxWaiting or Groups[0].Name, and other
@@ -80,114 +80,57 @@ var goSettings = func() map[string]string {
 	return all
 }()
 
-// others are the arguments that the bus calls as the IDL does, or by words.
-var others = []string{
-	"topic", "group", "id", "ids", "handler", "filter", "state", "limit", "cursor", "update", "message", "messages", "payload", "value",
-	"type", "source", "headers", "handler id", "content type", "header name",
-}
-
-// goField is what the bus calls a field of the IDL in a text; ok is false for one that
-// no call has.
-func goField(field string) (name string, ok bool) {
-	if slices.Contains(others, field) || strings.HasPrefix(field, "header ") {
-		return field, true
-	}
-	parts := strings.Split(field, ".")
+// goField is the inverse of idlName.
+func goField(name string) string {
+	parts := strings.Split(name, ".")
 	for i, part := range parts {
-		part, index, _ := strings.Cut(part, "[")
-		if parts[i], ok = goSettings[part]; !ok {
-			return field, false
+		setting, index, indexed := strings.Cut(part, "[")
+		field, known := goSettings[setting]
+		if !known {
+			return name
 		}
-		if index != "" {
-			parts[i] += "[" + index
+		if indexed {
+			field += "[" + index
 		}
+		parts[i] = field
 	}
-	return strings.Join(parts, "."), true
+	return strings.Join(parts, ".")
 }
 
-// inIDL returns the text of an error with its settings as the IDL calls them.
-func inIDL(text string, wrong []*eventbus.ArgumentError) string {
+// idlName is how an exception's text names an argument of the bus: settings as the IDL
+// does, others by the bus's words.
+func idlName(field string) string {
+	if isSetting(field) {
+		return idlSetting(field)
+	}
+	return field
+}
+
+// toArguments is what an exception says of arguments, as far as there is room, and its
+// text in the same words.
+func toArguments(text string, wrong []*eventbus.ArgumentError) (string, []*thriftbus.Argument) {
+	var all []*thriftbus.Argument
+	left := maxText
 	for _, w := range wrong {
-		if isSetting(w.Field) {
-			said := *w
-			said.Field = idlSetting(w.Field)
-			text = strings.Replace(text, w.Error(), said.Error(), 1)
+		said := *w
+		said.Field = idlName(w.Field)
+		text = strings.Replace(text, w.Error(), said.Error(), 1)
+		if left -= len(said.Error()); left >= 0 {
+			all = append(all, &thriftbus.Argument{Name: clip(said.Field, maxText), Value: clip(said.Value, maxText), Reason: clip(said.Reason, maxText)})
 		}
 	}
-	return text
+	return text, all
 }
 
-// inGo is the inverse of inIDL: it returns the text, and all that it says of arguments.
-func inGo(text string) (string, []*eventbus.ArgumentError) {
-	var all []*eventbus.ArgumentError
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		at := argumentIn(line)
-		if at < 0 {
-			continue
-		}
-		if wrong, ok := readArgument(line[at:]); ok {
-			lines[i] = line[:at] + wrong.Error()
-			all = append(all, wrong)
-		}
+// fromArguments is the inverse of toArguments.
+func fromArguments(text string, all []*thriftbus.Argument) (string, []error) {
+	var wrong []error
+	for _, a := range all {
+		said := eventbus.ArgumentError{Field: a.Name, Value: a.Value, Reason: a.Reason}
+		meant := said
+		meant.Field = goField(a.Name)
+		text = strings.Replace(text, said.Error(), meant.Error(), 1)
+		wrong = append(wrong, &meant)
 	}
-	return strings.Join(lines, "\n"), all
-}
-
-const invalid = "invalid "
-
-// argumentIn finds where a line begins to tell of an argument; -1 where it does not.
-// What stands in quotes is what somebody has sent.
-func argumentIn(line string) int {
-	for i := 0; i < len(line); i++ {
-		if line[i] == '"' {
-			if quoted, err := strconv.QuotedPrefix(line[i:]); err == nil {
-				i += len(quoted) - 1
-				continue
-			}
-		}
-		if strings.HasPrefix(line[i:], invalid) && (i == 0 || strings.HasSuffix(line[:i], ": ")) {
-			return i
-		}
-	}
-	return -1
-}
-
-// readArgument reads the text of an ArgumentError, and names its field as Go does.
-func readArgument(text string) (wrong *eventbus.ArgumentError, ok bool) {
-	text = strings.TrimPrefix(text, invalid)
-	end := strings.IndexAny(text, " :")
-	if end < 0 {
-		return nil, false
-	}
-	field := text[:end]
-	for _, other := range others { // some have two words
-		if rest, ok := strings.CutPrefix(text, other); ok && len(other) > len(field) && strings.IndexAny(rest, " :") == 0 {
-			field = other
-		}
-	}
-	if field == "header" {
-		name, _, _ := strings.Cut(text[len(field):], ":")
-		name, _, _ = strings.Cut(strings.TrimPrefix(name, " "), " ")
-		field += " " + name
-	}
-	rest, _ := strings.CutPrefix(text, field)
-	wrong = &eventbus.ArgumentError{}
-	if wrong.Field, ok = goField(field); !ok {
-		return nil, false
-	}
-	if value, ok := strings.CutPrefix(rest, " "); ok {
-		quoted, err := strconv.QuotedPrefix(value)
-		if err != nil {
-			quoted = "" // a number, a duration or a time
-		}
-		end := strings.Index(value[len(quoted):], ": ")
-		if end < 0 {
-			return nil, false
-		}
-		end += len(quoted)
-		wrong.Value, rest = value[:end], value[end:]
-	}
-	wrong.Reason, ok = strings.CutPrefix(rest, ": ")
-	return wrong, ok
+	return text, wrong
 }

@@ -84,8 +84,11 @@ func TestArgumentsOfAnotherRelease(t *testing.T) {
 	var argument *eventbus.ArgumentError
 	require.ErrorAs(t, got, &argument)
 	require.Equal(t, &eventbus.ArgumentError{Field: "MaxWaiting", Reason: "why"}, argument)
-	for _, text := range []string{"invalid ", "invalid :", "invalid x", "invalid x y", "invalid wire", "invalid wire y", "invalid header", "invalid header ", `do "x: invalid a: b`, "do: invalid header :", "invalid a \"b"} {
-		got, _ := fromException(&thriftbus.InvalidArgument{Message: text, Reason: text})
-		require.EqualError(t, got, text)
+	require.EqualError(t, got, "no")
+	for _, name := range []string{"", ".", "[", "name[", "groups[0].colour", "colour"} {
+		got, _ := fromException(&thriftbus.InvalidArgument{Message: "no", Arguments: []*thriftbus.Argument{{Name: name, Reason: "why"}}})
+		require.ErrorAs(t, got, &argument)
+		require.Equal(t, "why", argument.Reason)
+		require.EqualError(t, got, "no")
 	}
 }

@@ -34,7 +34,7 @@ func bounded(t *testing.T, err error) {
 	if e, ok := err.(thrift.TStruct); ok {
 		b := thrift.NewTMemoryBuffer()
 		require.NoError(t, e.Write(t.Context(), thrift.NewTBinaryProtocolConf(b, nil)))
-		require.Less(t, b.Len(), 3*(maxText+100))
+		require.Less(t, b.Len(), 4*(maxText+100))
 		require.Contains(t, err.Error(), "Message")
 	} else {
 		require.Less(t, len(err.Error()), maxText+100)

@@ -59,6 +59,19 @@ exception AlreadyExists {
   2: string code
 }
 
+/** What is wrong with one argument. */
+struct Argument {
+  /**
+   * What the message calls it: a field of a struct, with the path to it, such as
+   * groups[0].queue_key, or the argument in words.
+   */
+  1: string name
+  /** What was given, quoted and cut short; empty where there is nothing to show. */
+  2: string value
+  /** Why it is wrong, and what would be right. */
+  3: string reason
+}
+
 /** An argument is wrong; nothing was done. */
 exception InvalidArgument {
   /** Everything that is wrong, one a line where it is several, for people. */
@@ -68,10 +81,15 @@ exception InvalidArgument {
    * names holds no list.
    */
   2: string code
-  /** The field or argument that is wrong; empty when it is not one alone. */
+  /**
+   * The parameter or the field of one, with the path to it, that is wrong; empty
+   * when it is not one alone.
+   */
   3: string field
   /** Why it is wrong, and what would be right. */
   4: string reason
+  /** What is wrong with each, as far as there is room, in the order of the message. */
+  5: optional list<Argument> arguments
 }
 
 /** The topic is switched off, full, or has no group: nothing was sent. */

@@ -660,19 +660,200 @@ func (AlreadyExists) TExceptionType() thrift.TExceptionType {
 
 var _ thrift.TException = (*AlreadyExists)(nil)
 
+// What is wrong with one argument.
+// 
+// Attributes:
+//  - Name: What the message calls it: a field of a struct, with the path to it, such as
+// groups[0].queue_key, or the argument in words.
+//  - Value: What was given, quoted and cut short; empty where there is nothing to show.
+//  - Reason: Why it is wrong, and what would be right.
+type Argument struct {
+  Name string `thrift:"name,1" db:"name" json:"name"`
+  Value string `thrift:"value,2" db:"value" json:"value"`
+  Reason string `thrift:"reason,3" db:"reason" json:"reason"`
+}
+
+func NewArgument() *Argument {
+  return &Argument{}
+}
+
+
+func (p *Argument) GetName() string {
+  return p.Name
+}
+
+func (p *Argument) GetValue() string {
+  return p.Value
+}
+
+func (p *Argument) GetReason() string {
+  return p.Reason
+}
+func (p *Argument) Read(ctx context.Context, iprot thrift.TProtocol) error {
+  if _, err := iprot.ReadStructBegin(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T read error: ", p), err)
+  }
+
+
+  for {
+    _, fieldTypeId, fieldId, err := iprot.ReadFieldBegin(ctx)
+    if err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T field %d read error: ", p, fieldId), err)
+    }
+    if fieldTypeId == thrift.STOP { break; }
+    switch fieldId {
+    case 1:
+      if fieldTypeId == thrift.STRING {
+        if err := p.ReadField1(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 2:
+      if fieldTypeId == thrift.STRING {
+        if err := p.ReadField2(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 3:
+      if fieldTypeId == thrift.STRING {
+        if err := p.ReadField3(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    default:
+      if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+        return err
+      }
+    }
+    if err := iprot.ReadFieldEnd(ctx); err != nil {
+      return err
+    }
+  }
+  if err := iprot.ReadStructEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T read struct end error: ", p), err)
+  }
+  return nil
+}
+
+func (p *Argument)  ReadField1(ctx context.Context, iprot thrift.TProtocol) error {
+  if v, err := iprot.ReadString(ctx); err != nil {
+  return thrift.PrependError("error reading field 1: ", err)
+} else {
+  p.Name = v
+}
+  return nil
+}
+
+func (p *Argument)  ReadField2(ctx context.Context, iprot thrift.TProtocol) error {
+  if v, err := iprot.ReadString(ctx); err != nil {
+  return thrift.PrependError("error reading field 2: ", err)
+} else {
+  p.Value = v
+}
+  return nil
+}
+
+func (p *Argument)  ReadField3(ctx context.Context, iprot thrift.TProtocol) error {
+  if v, err := iprot.ReadString(ctx); err != nil {
+  return thrift.PrependError("error reading field 3: ", err)
+} else {
+  p.Reason = v
+}
+  return nil
+}
+
+func (p *Argument) Write(ctx context.Context, oprot thrift.TProtocol) error {
+  if err := oprot.WriteStructBegin(ctx, "Argument"); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
+  if p != nil {
+    if err := p.writeField1(ctx, oprot); err != nil { return err }
+    if err := p.writeField2(ctx, oprot); err != nil { return err }
+    if err := p.writeField3(ctx, oprot); err != nil { return err }
+  }
+  if err := oprot.WriteFieldStop(ctx); err != nil {
+    return thrift.PrependError("write field stop error: ", err) }
+  if err := oprot.WriteStructEnd(ctx); err != nil {
+    return thrift.PrependError("write struct stop error: ", err) }
+  return nil
+}
+
+func (p *Argument) writeField1(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if err := oprot.WriteFieldBegin(ctx, "name", thrift.STRING, 1); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field begin error 1:name: ", p), err) }
+  if err := oprot.WriteString(ctx, string(p.Name)); err != nil {
+  return thrift.PrependError(fmt.Sprintf("%T.name (1) field write error: ", p), err) }
+  if err := oprot.WriteFieldEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field end error 1:name: ", p), err) }
+  return err
+}
+
+func (p *Argument) writeField2(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if err := oprot.WriteFieldBegin(ctx, "value", thrift.STRING, 2); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field begin error 2:value: ", p), err) }
+  if err := oprot.WriteString(ctx, string(p.Value)); err != nil {
+  return thrift.PrependError(fmt.Sprintf("%T.value (2) field write error: ", p), err) }
+  if err := oprot.WriteFieldEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field end error 2:value: ", p), err) }
+  return err
+}
+
+func (p *Argument) writeField3(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if err := oprot.WriteFieldBegin(ctx, "reason", thrift.STRING, 3); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field begin error 3:reason: ", p), err) }
+  if err := oprot.WriteString(ctx, string(p.Reason)); err != nil {
+  return thrift.PrependError(fmt.Sprintf("%T.reason (3) field write error: ", p), err) }
+  if err := oprot.WriteFieldEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field end error 3:reason: ", p), err) }
+  return err
+}
+
+func (p *Argument) Equals(other *Argument) bool {
+  if p == other {
+    return true
+  } else if p == nil || other == nil {
+    return false
+  }
+  if p.Name != other.Name { return false }
+  if p.Value != other.Value { return false }
+  if p.Reason != other.Reason { return false }
+  return true
+}
+
+func (p *Argument) String() string {
+  if p == nil {
+    return "<nil>"
+  }
+  return fmt.Sprintf("Argument(%+v)", *p)
+}
+
 // An argument is wrong; nothing was done.
 // 
 // Attributes:
 //  - Message: Everything that is wrong, one a line where it is several, for people.
 //  - Code: "invalid_argument", "payload_too_large", or "wrong_type": what the queue key
 // names holds no list.
-//  - Field: The field or argument that is wrong; empty when it is not one alone.
+//  - Field: The parameter or the field of one, with the path to it, that is wrong; empty
+// when it is not one alone.
 //  - Reason: Why it is wrong, and what would be right.
+//  - Arguments: What is wrong with each, as far as there is room, in the order of the message.
 type InvalidArgument struct {
   Message string `thrift:"message,1" db:"message" json:"message"`
   Code string `thrift:"code,2" db:"code" json:"code"`
   Field string `thrift:"field,3" db:"field" json:"field"`
   Reason string `thrift:"reason,4" db:"reason" json:"reason"`
+  Arguments []*Argument `thrift:"arguments,5" db:"arguments" json:"arguments,omitempty"`
 }
 
 func NewInvalidArgument() *InvalidArgument {
@@ -695,6 +876,15 @@ func (p *InvalidArgument) GetField() string {
 func (p *InvalidArgument) GetReason() string {
   return p.Reason
 }
+var InvalidArgument_Arguments_DEFAULT []*Argument
+
+func (p *InvalidArgument) GetArguments() []*Argument {
+  return p.Arguments
+}
+func (p *InvalidArgument) IsSetArguments() bool {
+  return p.Arguments != nil
+}
+
 func (p *InvalidArgument) Read(ctx context.Context, iprot thrift.TProtocol) error {
   if _, err := iprot.ReadStructBegin(ctx); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T read error: ", p), err)
@@ -741,6 +931,16 @@ func (p *InvalidArgument) Read(ctx context.Context, iprot thrift.TProtocol) erro
     case 4:
       if fieldTypeId == thrift.STRING {
         if err := p.ReadField4(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 5:
+      if fieldTypeId == thrift.LIST {
+        if err := p.ReadField5(ctx, iprot); err != nil {
           return err
         }
       } else {
@@ -799,6 +999,26 @@ func (p *InvalidArgument)  ReadField4(ctx context.Context, iprot thrift.TProtoco
   return nil
 }
 
+func (p *InvalidArgument)  ReadField5(ctx context.Context, iprot thrift.TProtocol) error {
+  _, size, err := iprot.ReadListBegin(ctx)
+  if err != nil {
+    return thrift.PrependError("error reading list begin: ", err)
+  }
+  tSlice := make([]*Argument, 0, size)
+  p.Arguments =  tSlice
+  for i := 0; i < size; i ++ {
+    _elem0 := &Argument{}
+    if err := _elem0.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem0), err)
+    }
+    p.Arguments = append(p.Arguments, _elem0)
+  }
+  if err := iprot.ReadListEnd(ctx); err != nil {
+    return thrift.PrependError("error reading list end: ", err)
+  }
+  return nil
+}
+
 func (p *InvalidArgument) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "InvalidArgument"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -807,6 +1027,7 @@ func (p *InvalidArgument) Write(ctx context.Context, oprot thrift.TProtocol) err
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
     if err := p.writeField4(ctx, oprot); err != nil { return err }
+    if err := p.writeField5(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -855,6 +1076,27 @@ func (p *InvalidArgument) writeField4(ctx context.Context, oprot thrift.TProtoco
   return err
 }
 
+func (p *InvalidArgument) writeField5(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetArguments() {
+    if err := oprot.WriteFieldBegin(ctx, "arguments", thrift.LIST, 5); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 5:arguments: ", p), err) }
+    if err := oprot.WriteListBegin(ctx, thrift.STRUCT, len(p.Arguments)); err != nil {
+      return thrift.PrependError("error writing list begin: ", err)
+    }
+    for _, v := range p.Arguments {
+      if err := v.Write(ctx, oprot); err != nil {
+        return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", v), err)
+      }
+    }
+    if err := oprot.WriteListEnd(ctx); err != nil {
+      return thrift.PrependError("error writing list end: ", err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 5:arguments: ", p), err) }
+  }
+  return err
+}
+
 func (p *InvalidArgument) Equals(other *InvalidArgument) bool {
   if p == other {
     return true
@@ -865,6 +1107,11 @@ func (p *InvalidArgument) Equals(other *InvalidArgument) bool {
   if p.Code != other.Code { return false }
   if p.Field != other.Field { return false }
   if p.Reason != other.Reason { return false }
+  if len(p.Arguments) != len(other.Arguments) { return false }
+  for i, _tgt := range p.Arguments {
+    _src1 := other.Arguments[i]
+    if !_tgt.Equals(_src1) { return false }
+  }
   return true
 }
 
@@ -2126,11 +2373,11 @@ func (p *TopicSettings)  ReadField7(ctx context.Context, iprot thrift.TProtocol)
   tSlice := make([]*Group, 0, size)
   p.Groups =  tSlice
   for i := 0; i < size; i ++ {
-    _elem0 := &Group{}
-    if err := _elem0.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem0), err)
+    _elem2 := &Group{}
+    if err := _elem2.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem2), err)
     }
-    p.Groups = append(p.Groups, _elem0)
+    p.Groups = append(p.Groups, _elem2)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -2360,8 +2607,8 @@ func (p *TopicSettings) Equals(other *TopicSettings) bool {
   }
   if len(p.Groups) != len(other.Groups) { return false }
   for i, _tgt := range p.Groups {
-    _src1 := other.Groups[i]
-    if !_tgt.Equals(_src1) { return false }
+    _src3 := other.Groups[i]
+    if !_tgt.Equals(_src3) { return false }
   }
   if p.RedissonOrderList != other.RedissonOrderList {
     if p.RedissonOrderList == nil || other.RedissonOrderList == nil {
@@ -3194,11 +3441,11 @@ func (p *Topic)  ReadField9(ctx context.Context, iprot thrift.TProtocol) error {
   tSlice := make([]*Group, 0, size)
   p.Groups =  tSlice
   for i := 0; i < size; i ++ {
-    _elem2 := &Group{}
-    if err := _elem2.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem2), err)
+    _elem4 := &Group{}
+    if err := _elem4.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem4), err)
     }
-    p.Groups = append(p.Groups, _elem2)
+    p.Groups = append(p.Groups, _elem4)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -3422,8 +3669,8 @@ func (p *Topic) Equals(other *Topic) bool {
   if p.DeadAgeMs != other.DeadAgeMs { return false }
   if len(p.Groups) != len(other.Groups) { return false }
   for i, _tgt := range p.Groups {
-    _src3 := other.Groups[i]
-    if !_tgt.Equals(_src3) { return false }
+    _src5 := other.Groups[i]
+    if !_tgt.Equals(_src5) { return false }
   }
   if p.RedissonOrderList != other.RedissonOrderList { return false }
   if p.RedissonOldClients != other.RedissonOldClients { return false }
@@ -3549,11 +3796,11 @@ func (p *TopicPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) err
   tSlice := make([]*Topic, 0, size)
   p.Topics =  tSlice
   for i := 0; i < size; i ++ {
-    _elem4 := &Topic{}
-    if err := _elem4.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem4), err)
+    _elem6 := &Topic{}
+    if err := _elem6.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem6), err)
     }
-    p.Topics = append(p.Topics, _elem4)
+    p.Topics = append(p.Topics, _elem6)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -3578,13 +3825,13 @@ func (p *TopicPage)  ReadField3(ctx context.Context, iprot thrift.TProtocol) err
   tSlice := make([]string, 0, size)
   p.Deleting =  tSlice
   for i := 0; i < size; i ++ {
-var _elem5 string
+var _elem7 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem5 = v
+    _elem7 = v
 }
-    p.Deleting = append(p.Deleting, _elem5)
+    p.Deleting = append(p.Deleting, _elem7)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -3600,13 +3847,13 @@ func (p *TopicPage)  ReadField4(ctx context.Context, iprot thrift.TProtocol) err
   tSlice := make([]string, 0, size)
   p.Unreadable =  tSlice
   for i := 0; i < size; i ++ {
-var _elem6 string
+var _elem8 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem6 = v
+    _elem8 = v
 }
-    p.Unreadable = append(p.Unreadable, _elem6)
+    p.Unreadable = append(p.Unreadable, _elem8)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -3703,19 +3950,19 @@ func (p *TopicPage) Equals(other *TopicPage) bool {
   }
   if len(p.Topics) != len(other.Topics) { return false }
   for i, _tgt := range p.Topics {
-    _src7 := other.Topics[i]
-    if !_tgt.Equals(_src7) { return false }
+    _src9 := other.Topics[i]
+    if !_tgt.Equals(_src9) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   if len(p.Deleting) != len(other.Deleting) { return false }
   for i, _tgt := range p.Deleting {
-    _src8 := other.Deleting[i]
-    if _tgt != _src8 { return false }
+    _src10 := other.Deleting[i]
+    if _tgt != _src10 { return false }
   }
   if len(p.Unreadable) != len(other.Unreadable) { return false }
   for i, _tgt := range p.Unreadable {
-    _src9 := other.Unreadable[i]
-    if _tgt != _src9 { return false }
+    _src11 := other.Unreadable[i]
+    if _tgt != _src11 { return false }
   }
   return true
 }
@@ -5078,13 +5325,13 @@ func (p *Handler)  ReadField6(ctx context.Context, iprot thrift.TProtocol) error
   tSlice := make([]string, 0, size)
   p.Consumers =  tSlice
   for i := 0; i < size; i ++ {
-var _elem10 string
+var _elem12 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem10 = v
+    _elem12 = v
 }
-    p.Consumers = append(p.Consumers, _elem10)
+    p.Consumers = append(p.Consumers, _elem12)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -5195,8 +5442,8 @@ func (p *Handler) Equals(other *Handler) bool {
   if !p.Changed.Equals(other.Changed) { return false }
   if len(p.Consumers) != len(other.Consumers) { return false }
   for i, _tgt := range p.Consumers {
-    _src11 := other.Consumers[i]
-    if _tgt != _src11 { return false }
+    _src13 := other.Consumers[i]
+    if _tgt != _src13 { return false }
   }
   return true
 }
@@ -5286,11 +5533,11 @@ func (p *HandlerPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*Handler, 0, size)
   p.Handlers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem12 := &Handler{}
-    if err := _elem12.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem12), err)
+    _elem14 := &Handler{}
+    if err := _elem14.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem14), err)
     }
-    p.Handlers = append(p.Handlers, _elem12)
+    p.Handlers = append(p.Handlers, _elem14)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -5358,8 +5605,8 @@ func (p *HandlerPage) Equals(other *HandlerPage) bool {
   }
   if len(p.Handlers) != len(other.Handlers) { return false }
   for i, _tgt := range p.Handlers {
-    _src13 := other.Handlers[i]
-    if !_tgt.Equals(_src13) { return false }
+    _src15 := other.Handlers[i]
+    if !_tgt.Equals(_src15) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -5574,19 +5821,19 @@ func (p *Message)  ReadField4(ctx context.Context, iprot thrift.TProtocol) error
   tMap := make(map[string]string, size)
   p.Headers =  tMap
   for i := 0; i < size; i ++ {
-var _key14 string
+var _key16 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _key14 = v
+    _key16 = v
 }
-var _val15 string
+var _val17 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _val15 = v
+    _val17 = v
 }
-    p.Headers[_key14] = _val15
+    p.Headers[_key16] = _val17
   }
   if err := iprot.ReadMapEnd(ctx); err != nil {
     return thrift.PrependError("error reading map end: ", err)
@@ -5731,8 +5978,8 @@ func (p *Message) Equals(other *Message) bool {
   }
   if len(p.Headers) != len(other.Headers) { return false }
   for k, _tgt := range p.Headers {
-    _src16 := other.Headers[k]
-    if _tgt != _src16 { return false }
+    _src18 := other.Headers[k]
+    if _tgt != _src18 { return false }
   }
   if p.DelayMs != other.DelayMs {
     if p.DelayMs == nil || other.DelayMs == nil {
@@ -6059,19 +6306,19 @@ func (p *Event)  ReadField8(ctx context.Context, iprot thrift.TProtocol) error {
   tMap := make(map[string]string, size)
   p.Headers =  tMap
   for i := 0; i < size; i ++ {
-var _key17 string
+var _key19 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _key17 = v
+    _key19 = v
 }
-var _val18 string
+var _val20 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _val18 = v
+    _val20 = v
 }
-    p.Headers[_key17] = _val18
+    p.Headers[_key19] = _val20
   }
   if err := iprot.ReadMapEnd(ctx); err != nil {
     return thrift.PrependError("error reading map end: ", err)
@@ -6284,8 +6531,8 @@ func (p *Event) Equals(other *Event) bool {
   if bytes.Compare(p.Payload, other.Payload) != 0 { return false }
   if len(p.Headers) != len(other.Headers) { return false }
   for k, _tgt := range p.Headers {
-    _src19 := other.Headers[k]
-    if _tgt != _src19 { return false }
+    _src21 := other.Headers[k]
+    if _tgt != _src21 { return false }
   }
   if p.Group != other.Group { return false }
   if p.Handler != other.Handler { return false }
@@ -7263,11 +7510,11 @@ func (p *FailurePage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*Failure, 0, size)
   p.Failures =  tSlice
   for i := 0; i < size; i ++ {
-    _elem20 := &Failure{}
-    if err := _elem20.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem20), err)
+    _elem22 := &Failure{}
+    if err := _elem22.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem22), err)
     }
-    p.Failures = append(p.Failures, _elem20)
+    p.Failures = append(p.Failures, _elem22)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -7335,8 +7582,8 @@ func (p *FailurePage) Equals(other *FailurePage) bool {
   }
   if len(p.Failures) != len(other.Failures) { return false }
   for i, _tgt := range p.Failures {
-    _src21 := other.Failures[i]
-    if !_tgt.Equals(_src21) { return false }
+    _src23 := other.Failures[i]
+    if !_tgt.Equals(_src23) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -7558,13 +7805,13 @@ func (p *FailureSelection)  ReadField3(ctx context.Context, iprot thrift.TProtoc
   tSlice := make([]string, 0, size)
   p.Ids =  tSlice
   for i := 0; i < size; i ++ {
-var _elem22 string
+var _elem24 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem22 = v
+    _elem24 = v
 }
-    p.Ids = append(p.Ids, _elem22)
+    p.Ids = append(p.Ids, _elem24)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -7726,8 +7973,8 @@ func (p *FailureSelection) Equals(other *FailureSelection) bool {
   if p.Group != other.Group { return false }
   if len(p.Ids) != len(other.Ids) { return false }
   for i, _tgt := range p.Ids {
-    _src23 := other.Ids[i]
-    if _tgt != _src23 { return false }
+    _src25 := other.Ids[i]
+    if _tgt != _src25 { return false }
   }
   if p.Handler != other.Handler {
     if p.Handler == nil || other.Handler == nil {
@@ -8599,11 +8846,11 @@ func (p *DelayedPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*DelayedEvent, 0, size)
   p.Events =  tSlice
   for i := 0; i < size; i ++ {
-    _elem24 := &DelayedEvent{}
-    if err := _elem24.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem24), err)
+    _elem26 := &DelayedEvent{}
+    if err := _elem26.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem26), err)
     }
-    p.Events = append(p.Events, _elem24)
+    p.Events = append(p.Events, _elem26)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -8671,8 +8918,8 @@ func (p *DelayedPage) Equals(other *DelayedPage) bool {
   }
   if len(p.Events) != len(other.Events) { return false }
   for i, _tgt := range p.Events {
-    _src25 := other.Events[i]
-    if !_tgt.Equals(_src25) { return false }
+    _src27 := other.Events[i]
+    if !_tgt.Equals(_src27) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -8788,13 +9035,13 @@ func (p *UnreadableEvents)  ReadField2(ctx context.Context, iprot thrift.TProtoc
   tSlice := make([][]byte, 0, size)
   p.Members =  tSlice
   for i := 0; i < size; i ++ {
-var _elem26 []byte
+var _elem28 []byte
     if v, err := iprot.ReadBinary(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem26 = v
+    _elem28 = v
 }
-    p.Members = append(p.Members, _elem26)
+    p.Members = append(p.Members, _elem28)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -8873,8 +9120,8 @@ func (p *UnreadableEvents) Equals(other *UnreadableEvents) bool {
   if p.Total != other.Total { return false }
   if len(p.Members) != len(other.Members) { return false }
   for i, _tgt := range p.Members {
-    _src27 := other.Members[i]
-    if bytes.Compare(_tgt, _src27) != 0 { return false }
+    _src29 := other.Members[i]
+    if bytes.Compare(_tgt, _src29) != 0 { return false }
   }
   if p.ListKey != other.ListKey { return false }
   return true
@@ -10152,11 +10399,11 @@ func (p *Consumer)  ReadField8(ctx context.Context, iprot thrift.TProtocol) erro
   tSlice := make([]*RunningHandler, 0, size)
   p.Handlers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem28 := &RunningHandler{}
-    if err := _elem28.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem28), err)
+    _elem30 := &RunningHandler{}
+    if err := _elem30.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem30), err)
     }
-    p.Handlers = append(p.Handlers, _elem28)
+    p.Handlers = append(p.Handlers, _elem30)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -10288,8 +10535,8 @@ func (p *Consumer) Equals(other *Consumer) bool {
   if p.Expired != other.Expired { return false }
   if len(p.Handlers) != len(other.Handlers) { return false }
   for i, _tgt := range p.Handlers {
-    _src29 := other.Handlers[i]
-    if !_tgt.Equals(_src29) { return false }
+    _src31 := other.Handlers[i]
+    if !_tgt.Equals(_src31) { return false }
   }
   return true
 }
@@ -10379,11 +10626,11 @@ func (p *ConsumerPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) 
   tSlice := make([]*Consumer, 0, size)
   p.Consumers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem30 := &Consumer{}
-    if err := _elem30.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem30), err)
+    _elem32 := &Consumer{}
+    if err := _elem32.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem32), err)
     }
-    p.Consumers = append(p.Consumers, _elem30)
+    p.Consumers = append(p.Consumers, _elem32)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -10451,8 +10698,8 @@ func (p *ConsumerPage) Equals(other *ConsumerPage) bool {
   }
   if len(p.Consumers) != len(other.Consumers) { return false }
   for i, _tgt := range p.Consumers {
-    _src31 := other.Consumers[i]
-    if !_tgt.Equals(_src31) { return false }
+    _src33 := other.Consumers[i]
+    if !_tgt.Equals(_src33) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -10869,19 +11116,19 @@ func (p *EventAdminClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 
 // Returns when the server can use its Redis.
 func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
-  var _args32 EventAdminPingArgs
-  var _result34 EventAdminPingResult
-  var _meta33 thrift.ResponseMeta
-  _meta33, _err = p.Client_().Call(ctx, "ping", &_args32, &_result34)
-  p.SetLastResponseMeta_(_meta33)
+  var _args34 EventAdminPingArgs
+  var _result36 EventAdminPingResult
+  var _meta35 thrift.ResponseMeta
+  _meta35, _err = p.Client_().Call(ctx, "ping", &_args34, &_result36)
+  p.SetLastResponseMeta_(_meta35)
   if _err != nil {
     return
   }
   switch {
-  case _result34.Unavailable!= nil:
-    return _result34.Unavailable
-  case _result34.Unauthenticated!= nil:
-    return _result34.Unauthenticated
+  case _result36.Unavailable!= nil:
+    return _result36.Unavailable
+  case _result36.Unauthenticated!= nil:
+    return _result36.Unauthenticated
   }
 
   return nil
@@ -10892,26 +11139,26 @@ func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *TopicPage, _err error) {
-  var _args35 EventAdminListTopicsArgs
-  _args35.Page = page
-  var _result37 EventAdminListTopicsResult
-  var _meta36 thrift.ResponseMeta
-  _meta36, _err = p.Client_().Call(ctx, "listTopics", &_args35, &_result37)
-  p.SetLastResponseMeta_(_meta36)
+  var _args37 EventAdminListTopicsArgs
+  _args37.Page = page
+  var _result39 EventAdminListTopicsResult
+  var _meta38 thrift.ResponseMeta
+  _meta38, _err = p.Client_().Call(ctx, "listTopics", &_args37, &_result39)
+  p.SetLastResponseMeta_(_meta38)
   if _err != nil {
     return
   }
   switch {
-  case _result37.Invalid!= nil:
-    return _r, _result37.Invalid
-  case _result37.Unavailable!= nil:
-    return _r, _result37.Unavailable
-  case _result37.Unauthenticated!= nil:
-    return _r, _result37.Unauthenticated
+  case _result39.Invalid!= nil:
+    return _r, _result39.Invalid
+  case _result39.Unavailable!= nil:
+    return _r, _result39.Unavailable
+  case _result39.Unauthenticated!= nil:
+    return _r, _result39.Unauthenticated
   }
 
-  if _ret38 := _result37.GetSuccess(); _ret38 != nil {
-    return _ret38, nil
+  if _ret40 := _result39.GetSuccess(); _ret40 != nil {
+    return _ret40, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listTopics failed: unknown result")
 }
@@ -10921,30 +11168,30 @@ func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *Topi
 // Parameters:
 //  - Name
 func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args39 EventAdminGetTopicArgs
-  _args39.Name = name
-  var _result41 EventAdminGetTopicResult
-  var _meta40 thrift.ResponseMeta
-  _meta40, _err = p.Client_().Call(ctx, "getTopic", &_args39, &_result41)
-  p.SetLastResponseMeta_(_meta40)
+  var _args41 EventAdminGetTopicArgs
+  _args41.Name = name
+  var _result43 EventAdminGetTopicResult
+  var _meta42 thrift.ResponseMeta
+  _meta42, _err = p.Client_().Call(ctx, "getTopic", &_args41, &_result43)
+  p.SetLastResponseMeta_(_meta42)
   if _err != nil {
     return
   }
   switch {
-  case _result41.Missing!= nil:
-    return _r, _result41.Missing
-  case _result41.Invalid!= nil:
-    return _r, _result41.Invalid
-  case _result41.Unavailable!= nil:
-    return _r, _result41.Unavailable
-  case _result41.Unauthenticated!= nil:
-    return _r, _result41.Unauthenticated
-  case _result41.Conflict!= nil:
-    return _r, _result41.Conflict
+  case _result43.Missing!= nil:
+    return _r, _result43.Missing
+  case _result43.Invalid!= nil:
+    return _r, _result43.Invalid
+  case _result43.Unavailable!= nil:
+    return _r, _result43.Unavailable
+  case _result43.Unauthenticated!= nil:
+    return _r, _result43.Unauthenticated
+  case _result43.Conflict!= nil:
+    return _r, _result43.Conflict
   }
 
-  if _ret42 := _result41.GetSuccess(); _ret42 != nil {
-    return _ret42, nil
+  if _ret44 := _result43.GetSuccess(); _ret44 != nil {
+    return _ret44, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getTopic failed: unknown result")
 }
@@ -10955,33 +11202,33 @@ func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic
 //  - Name
 //  - Settings
 func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, settings *TopicSettings) (_r *Topic, _err error) {
-  var _args43 EventAdminCreateTopicArgs
-  _args43.Name = name
-  _args43.Settings = settings
-  var _result45 EventAdminCreateTopicResult
-  var _meta44 thrift.ResponseMeta
-  _meta44, _err = p.Client_().Call(ctx, "createTopic", &_args43, &_result45)
-  p.SetLastResponseMeta_(_meta44)
+  var _args45 EventAdminCreateTopicArgs
+  _args45.Name = name
+  _args45.Settings = settings
+  var _result47 EventAdminCreateTopicResult
+  var _meta46 thrift.ResponseMeta
+  _meta46, _err = p.Client_().Call(ctx, "createTopic", &_args45, &_result47)
+  p.SetLastResponseMeta_(_meta46)
   if _err != nil {
     return
   }
   switch {
-  case _result45.Exists!= nil:
-    return _r, _result45.Exists
-  case _result45.Invalid!= nil:
-    return _r, _result45.Invalid
-  case _result45.Unavailable!= nil:
-    return _r, _result45.Unavailable
-  case _result45.Unauthenticated!= nil:
-    return _r, _result45.Unauthenticated
-  case _result45.Conflict!= nil:
-    return _r, _result45.Conflict
-  case _result45.Missing!= nil:
-    return _r, _result45.Missing
+  case _result47.Exists!= nil:
+    return _r, _result47.Exists
+  case _result47.Invalid!= nil:
+    return _r, _result47.Invalid
+  case _result47.Unavailable!= nil:
+    return _r, _result47.Unavailable
+  case _result47.Unauthenticated!= nil:
+    return _r, _result47.Unauthenticated
+  case _result47.Conflict!= nil:
+    return _r, _result47.Conflict
+  case _result47.Missing!= nil:
+    return _r, _result47.Missing
   }
 
-  if _ret46 := _result45.GetSuccess(); _ret46 != nil {
-    return _ret46, nil
+  if _ret48 := _result47.GetSuccess(); _ret48 != nil {
+    return _ret48, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "createTopic failed: unknown result")
 }
@@ -10992,31 +11239,31 @@ func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, setting
 //  - Name
 //  - Update
 func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update *TopicUpdate) (_r *Topic, _err error) {
-  var _args47 EventAdminUpdateTopicArgs
-  _args47.Name = name
-  _args47.Update = update
-  var _result49 EventAdminUpdateTopicResult
-  var _meta48 thrift.ResponseMeta
-  _meta48, _err = p.Client_().Call(ctx, "updateTopic", &_args47, &_result49)
-  p.SetLastResponseMeta_(_meta48)
+  var _args49 EventAdminUpdateTopicArgs
+  _args49.Name = name
+  _args49.Update = update
+  var _result51 EventAdminUpdateTopicResult
+  var _meta50 thrift.ResponseMeta
+  _meta50, _err = p.Client_().Call(ctx, "updateTopic", &_args49, &_result51)
+  p.SetLastResponseMeta_(_meta50)
   if _err != nil {
     return
   }
   switch {
-  case _result49.Missing!= nil:
-    return _r, _result49.Missing
-  case _result49.Invalid!= nil:
-    return _r, _result49.Invalid
-  case _result49.Unavailable!= nil:
-    return _r, _result49.Unavailable
-  case _result49.Unauthenticated!= nil:
-    return _r, _result49.Unauthenticated
-  case _result49.Conflict!= nil:
-    return _r, _result49.Conflict
+  case _result51.Missing!= nil:
+    return _r, _result51.Missing
+  case _result51.Invalid!= nil:
+    return _r, _result51.Invalid
+  case _result51.Unavailable!= nil:
+    return _r, _result51.Unavailable
+  case _result51.Unauthenticated!= nil:
+    return _r, _result51.Unauthenticated
+  case _result51.Conflict!= nil:
+    return _r, _result51.Conflict
   }
 
-  if _ret50 := _result49.GetSuccess(); _ret50 != nil {
-    return _ret50, nil
+  if _ret52 := _result51.GetSuccess(); _ret52 != nil {
+    return _ret52, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "updateTopic failed: unknown result")
 }
@@ -11027,26 +11274,26 @@ func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update 
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err error) {
-  var _args51 EventAdminDeleteTopicArgs
-  _args51.Name = name
-  var _result53 EventAdminDeleteTopicResult
-  var _meta52 thrift.ResponseMeta
-  _meta52, _err = p.Client_().Call(ctx, "deleteTopic", &_args51, &_result53)
-  p.SetLastResponseMeta_(_meta52)
+  var _args53 EventAdminDeleteTopicArgs
+  _args53.Name = name
+  var _result55 EventAdminDeleteTopicResult
+  var _meta54 thrift.ResponseMeta
+  _meta54, _err = p.Client_().Call(ctx, "deleteTopic", &_args53, &_result55)
+  p.SetLastResponseMeta_(_meta54)
   if _err != nil {
     return
   }
   switch {
-  case _result53.Missing!= nil:
-    return _result53.Missing
-  case _result53.Invalid!= nil:
-    return _result53.Invalid
-  case _result53.Unavailable!= nil:
-    return _result53.Unavailable
-  case _result53.Unauthenticated!= nil:
-    return _result53.Unauthenticated
-  case _result53.Conflict!= nil:
-    return _result53.Conflict
+  case _result55.Missing!= nil:
+    return _result55.Missing
+  case _result55.Invalid!= nil:
+    return _result55.Invalid
+  case _result55.Unavailable!= nil:
+    return _result55.Unavailable
+  case _result55.Unauthenticated!= nil:
+    return _result55.Unauthenticated
+  case _result55.Conflict!= nil:
+    return _result55.Conflict
   }
 
   return nil
@@ -11057,30 +11304,30 @@ func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err e
 // Parameters:
 //  - Name
 func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args54 EventAdminEnableTopicArgs
-  _args54.Name = name
-  var _result56 EventAdminEnableTopicResult
-  var _meta55 thrift.ResponseMeta
-  _meta55, _err = p.Client_().Call(ctx, "enableTopic", &_args54, &_result56)
-  p.SetLastResponseMeta_(_meta55)
+  var _args56 EventAdminEnableTopicArgs
+  _args56.Name = name
+  var _result58 EventAdminEnableTopicResult
+  var _meta57 thrift.ResponseMeta
+  _meta57, _err = p.Client_().Call(ctx, "enableTopic", &_args56, &_result58)
+  p.SetLastResponseMeta_(_meta57)
   if _err != nil {
     return
   }
   switch {
-  case _result56.Missing!= nil:
-    return _r, _result56.Missing
-  case _result56.Invalid!= nil:
-    return _r, _result56.Invalid
-  case _result56.Unavailable!= nil:
-    return _r, _result56.Unavailable
-  case _result56.Unauthenticated!= nil:
-    return _r, _result56.Unauthenticated
-  case _result56.Conflict!= nil:
-    return _r, _result56.Conflict
+  case _result58.Missing!= nil:
+    return _r, _result58.Missing
+  case _result58.Invalid!= nil:
+    return _r, _result58.Invalid
+  case _result58.Unavailable!= nil:
+    return _r, _result58.Unavailable
+  case _result58.Unauthenticated!= nil:
+    return _r, _result58.Unauthenticated
+  case _result58.Conflict!= nil:
+    return _r, _result58.Conflict
   }
 
-  if _ret57 := _result56.GetSuccess(); _ret57 != nil {
-    return _ret57, nil
+  if _ret59 := _result58.GetSuccess(); _ret59 != nil {
+    return _ret59, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "enableTopic failed: unknown result")
 }
@@ -11090,30 +11337,30 @@ func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *To
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args58 EventAdminDisableTopicArgs
-  _args58.Name = name
-  var _result60 EventAdminDisableTopicResult
-  var _meta59 thrift.ResponseMeta
-  _meta59, _err = p.Client_().Call(ctx, "disableTopic", &_args58, &_result60)
-  p.SetLastResponseMeta_(_meta59)
+  var _args60 EventAdminDisableTopicArgs
+  _args60.Name = name
+  var _result62 EventAdminDisableTopicResult
+  var _meta61 thrift.ResponseMeta
+  _meta61, _err = p.Client_().Call(ctx, "disableTopic", &_args60, &_result62)
+  p.SetLastResponseMeta_(_meta61)
   if _err != nil {
     return
   }
   switch {
-  case _result60.Missing!= nil:
-    return _r, _result60.Missing
-  case _result60.Invalid!= nil:
-    return _r, _result60.Invalid
-  case _result60.Unavailable!= nil:
-    return _r, _result60.Unavailable
-  case _result60.Unauthenticated!= nil:
-    return _r, _result60.Unauthenticated
-  case _result60.Conflict!= nil:
-    return _r, _result60.Conflict
+  case _result62.Missing!= nil:
+    return _r, _result62.Missing
+  case _result62.Invalid!= nil:
+    return _r, _result62.Invalid
+  case _result62.Unavailable!= nil:
+    return _r, _result62.Unavailable
+  case _result62.Unauthenticated!= nil:
+    return _r, _result62.Unauthenticated
+  case _result62.Conflict!= nil:
+    return _r, _result62.Conflict
   }
 
-  if _ret61 := _result60.GetSuccess(); _ret61 != nil {
-    return _ret61, nil
+  if _ret63 := _result62.GetSuccess(); _ret63 != nil {
+    return _ret63, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "disableTopic failed: unknown result")
 }
@@ -11124,33 +11371,33 @@ func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *T
 //  - Topic
 //  - Group
 func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Group) (_r *Topic, _err error) {
-  var _args62 EventAdminAddGroupArgs
-  _args62.Topic = topic
-  _args62.Group = group
-  var _result64 EventAdminAddGroupResult
-  var _meta63 thrift.ResponseMeta
-  _meta63, _err = p.Client_().Call(ctx, "addGroup", &_args62, &_result64)
-  p.SetLastResponseMeta_(_meta63)
+  var _args64 EventAdminAddGroupArgs
+  _args64.Topic = topic
+  _args64.Group = group
+  var _result66 EventAdminAddGroupResult
+  var _meta65 thrift.ResponseMeta
+  _meta65, _err = p.Client_().Call(ctx, "addGroup", &_args64, &_result66)
+  p.SetLastResponseMeta_(_meta65)
   if _err != nil {
     return
   }
   switch {
-  case _result64.Missing!= nil:
-    return _r, _result64.Missing
-  case _result64.Exists!= nil:
-    return _r, _result64.Exists
-  case _result64.Invalid!= nil:
-    return _r, _result64.Invalid
-  case _result64.Unavailable!= nil:
-    return _r, _result64.Unavailable
-  case _result64.Unauthenticated!= nil:
-    return _r, _result64.Unauthenticated
-  case _result64.Conflict!= nil:
-    return _r, _result64.Conflict
+  case _result66.Missing!= nil:
+    return _r, _result66.Missing
+  case _result66.Exists!= nil:
+    return _r, _result66.Exists
+  case _result66.Invalid!= nil:
+    return _r, _result66.Invalid
+  case _result66.Unavailable!= nil:
+    return _r, _result66.Unavailable
+  case _result66.Unauthenticated!= nil:
+    return _r, _result66.Unauthenticated
+  case _result66.Conflict!= nil:
+    return _r, _result66.Conflict
   }
 
-  if _ret65 := _result64.GetSuccess(); _ret65 != nil {
-    return _ret65, nil
+  if _ret67 := _result66.GetSuccess(); _ret67 != nil {
+    return _ret67, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "addGroup failed: unknown result")
 }
@@ -11161,31 +11408,31 @@ func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Gr
 //  - Topic
 //  - Group
 func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group string) (_r *Topic, _err error) {
-  var _args66 EventAdminRemoveGroupArgs
-  _args66.Topic = topic
-  _args66.Group = group
-  var _result68 EventAdminRemoveGroupResult
-  var _meta67 thrift.ResponseMeta
-  _meta67, _err = p.Client_().Call(ctx, "removeGroup", &_args66, &_result68)
-  p.SetLastResponseMeta_(_meta67)
+  var _args68 EventAdminRemoveGroupArgs
+  _args68.Topic = topic
+  _args68.Group = group
+  var _result70 EventAdminRemoveGroupResult
+  var _meta69 thrift.ResponseMeta
+  _meta69, _err = p.Client_().Call(ctx, "removeGroup", &_args68, &_result70)
+  p.SetLastResponseMeta_(_meta69)
   if _err != nil {
     return
   }
   switch {
-  case _result68.Missing!= nil:
-    return _r, _result68.Missing
-  case _result68.Invalid!= nil:
-    return _r, _result68.Invalid
-  case _result68.Unavailable!= nil:
-    return _r, _result68.Unavailable
-  case _result68.Unauthenticated!= nil:
-    return _r, _result68.Unauthenticated
-  case _result68.Conflict!= nil:
-    return _r, _result68.Conflict
+  case _result70.Missing!= nil:
+    return _r, _result70.Missing
+  case _result70.Invalid!= nil:
+    return _r, _result70.Invalid
+  case _result70.Unavailable!= nil:
+    return _r, _result70.Unavailable
+  case _result70.Unauthenticated!= nil:
+    return _r, _result70.Unauthenticated
+  case _result70.Conflict!= nil:
+    return _r, _result70.Conflict
   }
 
-  if _ret69 := _result68.GetSuccess(); _ret69 != nil {
-    return _ret69, nil
+  if _ret71 := _result70.GetSuccess(); _ret71 != nil {
+    return _ret71, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "removeGroup failed: unknown result")
 }
@@ -11197,32 +11444,32 @@ func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group 
 //  - Group
 //  - Page
 func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group string, page *Page) (_r *HandlerPage, _err error) {
-  var _args70 EventAdminListHandlersArgs
-  _args70.Topic = topic
-  _args70.Group = group
-  _args70.Page = page
-  var _result72 EventAdminListHandlersResult
-  var _meta71 thrift.ResponseMeta
-  _meta71, _err = p.Client_().Call(ctx, "listHandlers", &_args70, &_result72)
-  p.SetLastResponseMeta_(_meta71)
+  var _args72 EventAdminListHandlersArgs
+  _args72.Topic = topic
+  _args72.Group = group
+  _args72.Page = page
+  var _result74 EventAdminListHandlersResult
+  var _meta73 thrift.ResponseMeta
+  _meta73, _err = p.Client_().Call(ctx, "listHandlers", &_args72, &_result74)
+  p.SetLastResponseMeta_(_meta73)
   if _err != nil {
     return
   }
   switch {
-  case _result72.Missing!= nil:
-    return _r, _result72.Missing
-  case _result72.Invalid!= nil:
-    return _r, _result72.Invalid
-  case _result72.Unavailable!= nil:
-    return _r, _result72.Unavailable
-  case _result72.Unauthenticated!= nil:
-    return _r, _result72.Unauthenticated
-  case _result72.Conflict!= nil:
-    return _r, _result72.Conflict
+  case _result74.Missing!= nil:
+    return _r, _result74.Missing
+  case _result74.Invalid!= nil:
+    return _r, _result74.Invalid
+  case _result74.Unavailable!= nil:
+    return _r, _result74.Unavailable
+  case _result74.Unauthenticated!= nil:
+    return _r, _result74.Unauthenticated
+  case _result74.Conflict!= nil:
+    return _r, _result74.Conflict
   }
 
-  if _ret73 := _result72.GetSuccess(); _ret73 != nil {
-    return _ret73, nil
+  if _ret75 := _result74.GetSuccess(); _ret75 != nil {
+    return _ret75, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listHandlers failed: unknown result")
 }
@@ -11232,30 +11479,30 @@ func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error) {
-  var _args74 EventAdminGetHandlerArgs
-  _args74.Handler = handler
-  var _result76 EventAdminGetHandlerResult
-  var _meta75 thrift.ResponseMeta
-  _meta75, _err = p.Client_().Call(ctx, "getHandler", &_args74, &_result76)
-  p.SetLastResponseMeta_(_meta75)
+  var _args76 EventAdminGetHandlerArgs
+  _args76.Handler = handler
+  var _result78 EventAdminGetHandlerResult
+  var _meta77 thrift.ResponseMeta
+  _meta77, _err = p.Client_().Call(ctx, "getHandler", &_args76, &_result78)
+  p.SetLastResponseMeta_(_meta77)
   if _err != nil {
     return
   }
   switch {
-  case _result76.Missing!= nil:
-    return _r, _result76.Missing
-  case _result76.Invalid!= nil:
-    return _r, _result76.Invalid
-  case _result76.Unavailable!= nil:
-    return _r, _result76.Unavailable
-  case _result76.Unauthenticated!= nil:
-    return _r, _result76.Unauthenticated
-  case _result76.Conflict!= nil:
-    return _r, _result76.Conflict
+  case _result78.Missing!= nil:
+    return _r, _result78.Missing
+  case _result78.Invalid!= nil:
+    return _r, _result78.Invalid
+  case _result78.Unavailable!= nil:
+    return _r, _result78.Unavailable
+  case _result78.Unauthenticated!= nil:
+    return _r, _result78.Unauthenticated
+  case _result78.Conflict!= nil:
+    return _r, _result78.Conflict
   }
 
-  if _ret77 := _result76.GetSuccess(); _ret77 != nil {
-    return _ret77, nil
+  if _ret79 := _result78.GetSuccess(); _ret79 != nil {
+    return _ret79, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getHandler failed: unknown result")
 }
@@ -11268,30 +11515,30 @@ func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) 
 //  - Handler
 //  - Update
 func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRef, update *HandlerUpdate) (_r int64, _err error) {
-  var _args78 EventAdminUpdateHandlerArgs
-  _args78.Handler = handler
-  _args78.Update = update
-  var _result80 EventAdminUpdateHandlerResult
-  var _meta79 thrift.ResponseMeta
-  _meta79, _err = p.Client_().Call(ctx, "updateHandler", &_args78, &_result80)
-  p.SetLastResponseMeta_(_meta79)
+  var _args80 EventAdminUpdateHandlerArgs
+  _args80.Handler = handler
+  _args80.Update = update
+  var _result82 EventAdminUpdateHandlerResult
+  var _meta81 thrift.ResponseMeta
+  _meta81, _err = p.Client_().Call(ctx, "updateHandler", &_args80, &_result82)
+  p.SetLastResponseMeta_(_meta81)
   if _err != nil {
     return
   }
   switch {
-  case _result80.Missing!= nil:
-    return _r, _result80.Missing
-  case _result80.Invalid!= nil:
-    return _r, _result80.Invalid
-  case _result80.Unavailable!= nil:
-    return _r, _result80.Unavailable
-  case _result80.Unauthenticated!= nil:
-    return _r, _result80.Unauthenticated
-  case _result80.Conflict!= nil:
-    return _r, _result80.Conflict
+  case _result82.Missing!= nil:
+    return _r, _result82.Missing
+  case _result82.Invalid!= nil:
+    return _r, _result82.Invalid
+  case _result82.Unavailable!= nil:
+    return _r, _result82.Unavailable
+  case _result82.Unauthenticated!= nil:
+    return _r, _result82.Unauthenticated
+  case _result82.Conflict!= nil:
+    return _r, _result82.Conflict
   }
 
-  return _result80.GetSuccess(), nil
+  return _result82.GetSuccess(), nil
 }
 
 // Has its share of events run again; what waited meanwhile comes within a minute.
@@ -11299,26 +11546,26 @@ func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRe
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args81 EventAdminEnableHandlerArgs
-  _args81.Handler = handler
-  var _result83 EventAdminEnableHandlerResult
-  var _meta82 thrift.ResponseMeta
-  _meta82, _err = p.Client_().Call(ctx, "enableHandler", &_args81, &_result83)
-  p.SetLastResponseMeta_(_meta82)
+  var _args83 EventAdminEnableHandlerArgs
+  _args83.Handler = handler
+  var _result85 EventAdminEnableHandlerResult
+  var _meta84 thrift.ResponseMeta
+  _meta84, _err = p.Client_().Call(ctx, "enableHandler", &_args83, &_result85)
+  p.SetLastResponseMeta_(_meta84)
   if _err != nil {
     return
   }
   switch {
-  case _result83.Missing!= nil:
-    return _result83.Missing
-  case _result83.Invalid!= nil:
-    return _result83.Invalid
-  case _result83.Unavailable!= nil:
-    return _result83.Unavailable
-  case _result83.Unauthenticated!= nil:
-    return _result83.Unauthenticated
-  case _result83.Conflict!= nil:
-    return _result83.Conflict
+  case _result85.Missing!= nil:
+    return _result85.Missing
+  case _result85.Invalid!= nil:
+    return _result85.Invalid
+  case _result85.Unavailable!= nil:
+    return _result85.Unavailable
+  case _result85.Unauthenticated!= nil:
+    return _result85.Unauthenticated
+  case _result85.Conflict!= nil:
+    return _result85.Conflict
   }
 
   return nil
@@ -11329,26 +11576,26 @@ func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRe
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args84 EventAdminDisableHandlerArgs
-  _args84.Handler = handler
-  var _result86 EventAdminDisableHandlerResult
-  var _meta85 thrift.ResponseMeta
-  _meta85, _err = p.Client_().Call(ctx, "disableHandler", &_args84, &_result86)
-  p.SetLastResponseMeta_(_meta85)
+  var _args86 EventAdminDisableHandlerArgs
+  _args86.Handler = handler
+  var _result88 EventAdminDisableHandlerResult
+  var _meta87 thrift.ResponseMeta
+  _meta87, _err = p.Client_().Call(ctx, "disableHandler", &_args86, &_result88)
+  p.SetLastResponseMeta_(_meta87)
   if _err != nil {
     return
   }
   switch {
-  case _result86.Missing!= nil:
-    return _result86.Missing
-  case _result86.Invalid!= nil:
-    return _result86.Invalid
-  case _result86.Unavailable!= nil:
-    return _result86.Unavailable
-  case _result86.Unauthenticated!= nil:
-    return _result86.Unauthenticated
-  case _result86.Conflict!= nil:
-    return _result86.Conflict
+  case _result88.Missing!= nil:
+    return _result88.Missing
+  case _result88.Invalid!= nil:
+    return _result88.Invalid
+  case _result88.Unavailable!= nil:
+    return _result88.Unavailable
+  case _result88.Unauthenticated!= nil:
+    return _result88.Unauthenticated
+  case _result88.Conflict!= nil:
+    return _result88.Conflict
   }
 
   return nil
@@ -11359,26 +11606,26 @@ func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerR
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args87 EventAdminResetHandlerArgs
-  _args87.Handler = handler
-  var _result89 EventAdminResetHandlerResult
-  var _meta88 thrift.ResponseMeta
-  _meta88, _err = p.Client_().Call(ctx, "resetHandler", &_args87, &_result89)
-  p.SetLastResponseMeta_(_meta88)
+  var _args89 EventAdminResetHandlerArgs
+  _args89.Handler = handler
+  var _result91 EventAdminResetHandlerResult
+  var _meta90 thrift.ResponseMeta
+  _meta90, _err = p.Client_().Call(ctx, "resetHandler", &_args89, &_result91)
+  p.SetLastResponseMeta_(_meta90)
   if _err != nil {
     return
   }
   switch {
-  case _result89.Missing!= nil:
-    return _result89.Missing
-  case _result89.Invalid!= nil:
-    return _result89.Invalid
-  case _result89.Unavailable!= nil:
-    return _result89.Unavailable
-  case _result89.Unauthenticated!= nil:
-    return _result89.Unauthenticated
-  case _result89.Conflict!= nil:
-    return _result89.Conflict
+  case _result91.Missing!= nil:
+    return _result91.Missing
+  case _result91.Invalid!= nil:
+    return _result91.Invalid
+  case _result91.Unavailable!= nil:
+    return _result91.Unavailable
+  case _result91.Unauthenticated!= nil:
+    return _result91.Unauthenticated
+  case _result91.Conflict!= nil:
+    return _result91.Conflict
   }
 
   return nil
@@ -11389,30 +11636,30 @@ func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef
 // Parameters:
 //  - Query
 func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery) (_r *FailurePage, _err error) {
-  var _args90 EventAdminListFailuresArgs
-  _args90.Query = query
-  var _result92 EventAdminListFailuresResult
-  var _meta91 thrift.ResponseMeta
-  _meta91, _err = p.Client_().Call(ctx, "listFailures", &_args90, &_result92)
-  p.SetLastResponseMeta_(_meta91)
+  var _args92 EventAdminListFailuresArgs
+  _args92.Query = query
+  var _result94 EventAdminListFailuresResult
+  var _meta93 thrift.ResponseMeta
+  _meta93, _err = p.Client_().Call(ctx, "listFailures", &_args92, &_result94)
+  p.SetLastResponseMeta_(_meta93)
   if _err != nil {
     return
   }
   switch {
-  case _result92.Missing!= nil:
-    return _r, _result92.Missing
-  case _result92.Invalid!= nil:
-    return _r, _result92.Invalid
-  case _result92.Unavailable!= nil:
-    return _r, _result92.Unavailable
-  case _result92.Unauthenticated!= nil:
-    return _r, _result92.Unauthenticated
-  case _result92.Conflict!= nil:
-    return _r, _result92.Conflict
+  case _result94.Missing!= nil:
+    return _r, _result94.Missing
+  case _result94.Invalid!= nil:
+    return _r, _result94.Invalid
+  case _result94.Unavailable!= nil:
+    return _r, _result94.Unavailable
+  case _result94.Unauthenticated!= nil:
+    return _r, _result94.Unauthenticated
+  case _result94.Conflict!= nil:
+    return _r, _result94.Conflict
   }
 
-  if _ret93 := _result92.GetSuccess(); _ret93 != nil {
-    return _ret93, nil
+  if _ret95 := _result94.GetSuccess(); _ret95 != nil {
+    return _ret95, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listFailures failed: unknown result")
 }
@@ -11424,32 +11671,32 @@ func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery
 //  - Group
 //  - ID
 func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group string, id string) (_r *Failure, _err error) {
-  var _args94 EventAdminGetFailureArgs
-  _args94.Topic = topic
-  _args94.Group = group
-  _args94.ID = id
-  var _result96 EventAdminGetFailureResult
-  var _meta95 thrift.ResponseMeta
-  _meta95, _err = p.Client_().Call(ctx, "getFailure", &_args94, &_result96)
-  p.SetLastResponseMeta_(_meta95)
+  var _args96 EventAdminGetFailureArgs
+  _args96.Topic = topic
+  _args96.Group = group
+  _args96.ID = id
+  var _result98 EventAdminGetFailureResult
+  var _meta97 thrift.ResponseMeta
+  _meta97, _err = p.Client_().Call(ctx, "getFailure", &_args96, &_result98)
+  p.SetLastResponseMeta_(_meta97)
   if _err != nil {
     return
   }
   switch {
-  case _result96.Missing!= nil:
-    return _r, _result96.Missing
-  case _result96.Invalid!= nil:
-    return _r, _result96.Invalid
-  case _result96.Unavailable!= nil:
-    return _r, _result96.Unavailable
-  case _result96.Unauthenticated!= nil:
-    return _r, _result96.Unauthenticated
-  case _result96.Conflict!= nil:
-    return _r, _result96.Conflict
+  case _result98.Missing!= nil:
+    return _r, _result98.Missing
+  case _result98.Invalid!= nil:
+    return _r, _result98.Invalid
+  case _result98.Unavailable!= nil:
+    return _r, _result98.Unavailable
+  case _result98.Unauthenticated!= nil:
+    return _r, _result98.Unauthenticated
+  case _result98.Conflict!= nil:
+    return _r, _result98.Conflict
   }
 
-  if _ret97 := _result96.GetSuccess(); _ret97 != nil {
-    return _ret97, nil
+  if _ret99 := _result98.GetSuccess(); _ret99 != nil {
+    return _ret99, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getFailure failed: unknown result")
 }
@@ -11460,31 +11707,31 @@ func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group s
 //  - Topic
 //  - Group
 func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, group string) (_r *FailureCount, _err error) {
-  var _args98 EventAdminCountFailuresArgs
-  _args98.Topic = topic
-  _args98.Group = group
-  var _result100 EventAdminCountFailuresResult
-  var _meta99 thrift.ResponseMeta
-  _meta99, _err = p.Client_().Call(ctx, "countFailures", &_args98, &_result100)
-  p.SetLastResponseMeta_(_meta99)
+  var _args100 EventAdminCountFailuresArgs
+  _args100.Topic = topic
+  _args100.Group = group
+  var _result102 EventAdminCountFailuresResult
+  var _meta101 thrift.ResponseMeta
+  _meta101, _err = p.Client_().Call(ctx, "countFailures", &_args100, &_result102)
+  p.SetLastResponseMeta_(_meta101)
   if _err != nil {
     return
   }
   switch {
-  case _result100.Missing!= nil:
-    return _r, _result100.Missing
-  case _result100.Invalid!= nil:
-    return _r, _result100.Invalid
-  case _result100.Unavailable!= nil:
-    return _r, _result100.Unavailable
-  case _result100.Unauthenticated!= nil:
-    return _r, _result100.Unauthenticated
-  case _result100.Conflict!= nil:
-    return _r, _result100.Conflict
+  case _result102.Missing!= nil:
+    return _r, _result102.Missing
+  case _result102.Invalid!= nil:
+    return _r, _result102.Invalid
+  case _result102.Unavailable!= nil:
+    return _r, _result102.Unavailable
+  case _result102.Unauthenticated!= nil:
+    return _r, _result102.Unauthenticated
+  case _result102.Conflict!= nil:
+    return _r, _result102.Conflict
   }
 
-  if _ret101 := _result100.GetSuccess(); _ret101 != nil {
-    return _ret101, nil
+  if _ret103 := _result102.GetSuccess(); _ret103 != nil {
+    return _ret103, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "countFailures failed: unknown result")
 }
@@ -11495,30 +11742,30 @@ func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, grou
 // Parameters:
 //  - Selection
 func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args102 EventAdminReplayFailuresArgs
-  _args102.Selection = selection
-  var _result104 EventAdminReplayFailuresResult
-  var _meta103 thrift.ResponseMeta
-  _meta103, _err = p.Client_().Call(ctx, "replayFailures", &_args102, &_result104)
-  p.SetLastResponseMeta_(_meta103)
+  var _args104 EventAdminReplayFailuresArgs
+  _args104.Selection = selection
+  var _result106 EventAdminReplayFailuresResult
+  var _meta105 thrift.ResponseMeta
+  _meta105, _err = p.Client_().Call(ctx, "replayFailures", &_args104, &_result106)
+  p.SetLastResponseMeta_(_meta105)
   if _err != nil {
     return
   }
   switch {
-  case _result104.Missing!= nil:
-    return _r, _result104.Missing
-  case _result104.Invalid!= nil:
-    return _r, _result104.Invalid
-  case _result104.Unavailable!= nil:
-    return _r, _result104.Unavailable
-  case _result104.Unauthenticated!= nil:
-    return _r, _result104.Unauthenticated
-  case _result104.Conflict!= nil:
-    return _r, _result104.Conflict
+  case _result106.Missing!= nil:
+    return _r, _result106.Missing
+  case _result106.Invalid!= nil:
+    return _r, _result106.Invalid
+  case _result106.Unavailable!= nil:
+    return _r, _result106.Unavailable
+  case _result106.Unauthenticated!= nil:
+    return _r, _result106.Unauthenticated
+  case _result106.Conflict!= nil:
+    return _r, _result106.Conflict
   }
 
-  if _ret105 := _result104.GetSuccess(); _ret105 != nil {
-    return _ret105, nil
+  if _ret107 := _result106.GetSuccess(); _ret107 != nil {
+    return _ret107, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "replayFailures failed: unknown result")
 }
@@ -11528,30 +11775,30 @@ func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *Failur
 // Parameters:
 //  - Selection
 func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args106 EventAdminDiscardFailuresArgs
-  _args106.Selection = selection
-  var _result108 EventAdminDiscardFailuresResult
-  var _meta107 thrift.ResponseMeta
-  _meta107, _err = p.Client_().Call(ctx, "discardFailures", &_args106, &_result108)
-  p.SetLastResponseMeta_(_meta107)
+  var _args108 EventAdminDiscardFailuresArgs
+  _args108.Selection = selection
+  var _result110 EventAdminDiscardFailuresResult
+  var _meta109 thrift.ResponseMeta
+  _meta109, _err = p.Client_().Call(ctx, "discardFailures", &_args108, &_result110)
+  p.SetLastResponseMeta_(_meta109)
   if _err != nil {
     return
   }
   switch {
-  case _result108.Missing!= nil:
-    return _r, _result108.Missing
-  case _result108.Invalid!= nil:
-    return _r, _result108.Invalid
-  case _result108.Unavailable!= nil:
-    return _r, _result108.Unavailable
-  case _result108.Unauthenticated!= nil:
-    return _r, _result108.Unauthenticated
-  case _result108.Conflict!= nil:
-    return _r, _result108.Conflict
+  case _result110.Missing!= nil:
+    return _r, _result110.Missing
+  case _result110.Invalid!= nil:
+    return _r, _result110.Invalid
+  case _result110.Unavailable!= nil:
+    return _r, _result110.Unavailable
+  case _result110.Unauthenticated!= nil:
+    return _r, _result110.Unauthenticated
+  case _result110.Conflict!= nil:
+    return _r, _result110.Conflict
   }
 
-  if _ret109 := _result108.GetSuccess(); _ret109 != nil {
-    return _ret109, nil
+  if _ret111 := _result110.GetSuccess(); _ret111 != nil {
+    return _ret111, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "discardFailures failed: unknown result")
 }
@@ -11561,28 +11808,28 @@ func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *Failu
 // Parameters:
 //  - ID
 func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args110 EventAdminGetJobArgs
-  _args110.ID = id
-  var _result112 EventAdminGetJobResult
-  var _meta111 thrift.ResponseMeta
-  _meta111, _err = p.Client_().Call(ctx, "getJob", &_args110, &_result112)
-  p.SetLastResponseMeta_(_meta111)
+  var _args112 EventAdminGetJobArgs
+  _args112.ID = id
+  var _result114 EventAdminGetJobResult
+  var _meta113 thrift.ResponseMeta
+  _meta113, _err = p.Client_().Call(ctx, "getJob", &_args112, &_result114)
+  p.SetLastResponseMeta_(_meta113)
   if _err != nil {
     return
   }
   switch {
-  case _result112.Missing!= nil:
-    return _r, _result112.Missing
-  case _result112.Invalid!= nil:
-    return _r, _result112.Invalid
-  case _result112.Unavailable!= nil:
-    return _r, _result112.Unavailable
-  case _result112.Unauthenticated!= nil:
-    return _r, _result112.Unauthenticated
+  case _result114.Missing!= nil:
+    return _r, _result114.Missing
+  case _result114.Invalid!= nil:
+    return _r, _result114.Invalid
+  case _result114.Unavailable!= nil:
+    return _r, _result114.Unavailable
+  case _result114.Unauthenticated!= nil:
+    return _r, _result114.Unauthenticated
   }
 
-  if _ret113 := _result112.GetSuccess(); _ret113 != nil {
-    return _ret113, nil
+  if _ret115 := _result114.GetSuccess(); _ret115 != nil {
+    return _ret115, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getJob failed: unknown result")
 }
@@ -11592,28 +11839,28 @@ func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err
 // Parameters:
 //  - ID
 func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args114 EventAdminCancelJobArgs
-  _args114.ID = id
-  var _result116 EventAdminCancelJobResult
-  var _meta115 thrift.ResponseMeta
-  _meta115, _err = p.Client_().Call(ctx, "cancelJob", &_args114, &_result116)
-  p.SetLastResponseMeta_(_meta115)
+  var _args116 EventAdminCancelJobArgs
+  _args116.ID = id
+  var _result118 EventAdminCancelJobResult
+  var _meta117 thrift.ResponseMeta
+  _meta117, _err = p.Client_().Call(ctx, "cancelJob", &_args116, &_result118)
+  p.SetLastResponseMeta_(_meta117)
   if _err != nil {
     return
   }
   switch {
-  case _result116.Missing!= nil:
-    return _r, _result116.Missing
-  case _result116.Invalid!= nil:
-    return _r, _result116.Invalid
-  case _result116.Unavailable!= nil:
-    return _r, _result116.Unavailable
-  case _result116.Unauthenticated!= nil:
-    return _r, _result116.Unauthenticated
+  case _result118.Missing!= nil:
+    return _r, _result118.Missing
+  case _result118.Invalid!= nil:
+    return _r, _result118.Invalid
+  case _result118.Unavailable!= nil:
+    return _r, _result118.Unavailable
+  case _result118.Unauthenticated!= nil:
+    return _r, _result118.Unauthenticated
   }
 
-  if _ret117 := _result116.GetSuccess(); _ret117 != nil {
-    return _ret117, nil
+  if _ret119 := _result118.GetSuccess(); _ret119 != nil {
+    return _ret119, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "cancelJob failed: unknown result")
 }
@@ -11625,32 +11872,32 @@ func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _
 //  - Group
 //  - Page
 func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group string, page *Page) (_r *DelayedPage, _err error) {
-  var _args118 EventAdminListDelayedArgs
-  _args118.Topic = topic
-  _args118.Group = group
-  _args118.Page = page
-  var _result120 EventAdminListDelayedResult
-  var _meta119 thrift.ResponseMeta
-  _meta119, _err = p.Client_().Call(ctx, "listDelayed", &_args118, &_result120)
-  p.SetLastResponseMeta_(_meta119)
+  var _args120 EventAdminListDelayedArgs
+  _args120.Topic = topic
+  _args120.Group = group
+  _args120.Page = page
+  var _result122 EventAdminListDelayedResult
+  var _meta121 thrift.ResponseMeta
+  _meta121, _err = p.Client_().Call(ctx, "listDelayed", &_args120, &_result122)
+  p.SetLastResponseMeta_(_meta121)
   if _err != nil {
     return
   }
   switch {
-  case _result120.Missing!= nil:
-    return _r, _result120.Missing
-  case _result120.Invalid!= nil:
-    return _r, _result120.Invalid
-  case _result120.Unavailable!= nil:
-    return _r, _result120.Unavailable
-  case _result120.Unauthenticated!= nil:
-    return _r, _result120.Unauthenticated
-  case _result120.Conflict!= nil:
-    return _r, _result120.Conflict
+  case _result122.Missing!= nil:
+    return _r, _result122.Missing
+  case _result122.Invalid!= nil:
+    return _r, _result122.Invalid
+  case _result122.Unavailable!= nil:
+    return _r, _result122.Unavailable
+  case _result122.Unauthenticated!= nil:
+    return _r, _result122.Unauthenticated
+  case _result122.Conflict!= nil:
+    return _r, _result122.Conflict
   }
 
-  if _ret121 := _result120.GetSuccess(); _ret121 != nil {
-    return _ret121, nil
+  if _ret123 := _result122.GetSuccess(); _ret123 != nil {
+    return _ret123, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listDelayed failed: unknown result")
 }
@@ -11661,30 +11908,30 @@ func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group 
 //  - Topic
 //  - ID
 func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id string) (_r []string, _err error) {
-  var _args122 EventAdminCancelDelayedArgs
-  _args122.Topic = topic
-  _args122.ID = id
-  var _result124 EventAdminCancelDelayedResult
-  var _meta123 thrift.ResponseMeta
-  _meta123, _err = p.Client_().Call(ctx, "cancelDelayed", &_args122, &_result124)
-  p.SetLastResponseMeta_(_meta123)
+  var _args124 EventAdminCancelDelayedArgs
+  _args124.Topic = topic
+  _args124.ID = id
+  var _result126 EventAdminCancelDelayedResult
+  var _meta125 thrift.ResponseMeta
+  _meta125, _err = p.Client_().Call(ctx, "cancelDelayed", &_args124, &_result126)
+  p.SetLastResponseMeta_(_meta125)
   if _err != nil {
     return
   }
   switch {
-  case _result124.Missing!= nil:
-    return _r, _result124.Missing
-  case _result124.Invalid!= nil:
-    return _r, _result124.Invalid
-  case _result124.Unavailable!= nil:
-    return _r, _result124.Unavailable
-  case _result124.Unauthenticated!= nil:
-    return _r, _result124.Unauthenticated
-  case _result124.Conflict!= nil:
-    return _r, _result124.Conflict
+  case _result126.Missing!= nil:
+    return _r, _result126.Missing
+  case _result126.Invalid!= nil:
+    return _r, _result126.Invalid
+  case _result126.Unavailable!= nil:
+    return _r, _result126.Unavailable
+  case _result126.Unauthenticated!= nil:
+    return _r, _result126.Unauthenticated
+  case _result126.Conflict!= nil:
+    return _r, _result126.Conflict
   }
 
-  return _result124.GetSuccess(), nil
+  return _result126.GetSuccess(), nil
 }
 
 // What others have put into the set of delayed events and nobody can read, at most `limit` of it (default 10, at most 100).
@@ -11694,32 +11941,32 @@ func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id s
 //  - Group
 //  - Limit
 func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, group string, limit int32) (_r *UnreadableEvents, _err error) {
-  var _args125 EventAdminListUnreadableArgs
-  _args125.Topic = topic
-  _args125.Group = group
-  _args125.Limit = limit
-  var _result127 EventAdminListUnreadableResult
-  var _meta126 thrift.ResponseMeta
-  _meta126, _err = p.Client_().Call(ctx, "listUnreadable", &_args125, &_result127)
-  p.SetLastResponseMeta_(_meta126)
+  var _args127 EventAdminListUnreadableArgs
+  _args127.Topic = topic
+  _args127.Group = group
+  _args127.Limit = limit
+  var _result129 EventAdminListUnreadableResult
+  var _meta128 thrift.ResponseMeta
+  _meta128, _err = p.Client_().Call(ctx, "listUnreadable", &_args127, &_result129)
+  p.SetLastResponseMeta_(_meta128)
   if _err != nil {
     return
   }
   switch {
-  case _result127.Missing!= nil:
-    return _r, _result127.Missing
-  case _result127.Invalid!= nil:
-    return _r, _result127.Invalid
-  case _result127.Unavailable!= nil:
-    return _r, _result127.Unavailable
-  case _result127.Unauthenticated!= nil:
-    return _r, _result127.Unauthenticated
-  case _result127.Conflict!= nil:
-    return _r, _result127.Conflict
+  case _result129.Missing!= nil:
+    return _r, _result129.Missing
+  case _result129.Invalid!= nil:
+    return _r, _result129.Invalid
+  case _result129.Unavailable!= nil:
+    return _r, _result129.Unavailable
+  case _result129.Unauthenticated!= nil:
+    return _r, _result129.Unauthenticated
+  case _result129.Conflict!= nil:
+    return _r, _result129.Conflict
   }
 
-  if _ret128 := _result127.GetSuccess(); _ret128 != nil {
-    return _ret128, nil
+  if _ret130 := _result129.GetSuccess(); _ret130 != nil {
+    return _ret130, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listUnreadable failed: unknown result")
 }
@@ -11729,29 +11976,29 @@ func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, gro
 // Parameters:
 //  - Topic
 func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*Stats, _err error) {
-  var _args129 EventAdminGetStatsArgs
-  _args129.Topic = topic
-  var _result131 EventAdminGetStatsResult
-  var _meta130 thrift.ResponseMeta
-  _meta130, _err = p.Client_().Call(ctx, "getStats", &_args129, &_result131)
-  p.SetLastResponseMeta_(_meta130)
+  var _args131 EventAdminGetStatsArgs
+  _args131.Topic = topic
+  var _result133 EventAdminGetStatsResult
+  var _meta132 thrift.ResponseMeta
+  _meta132, _err = p.Client_().Call(ctx, "getStats", &_args131, &_result133)
+  p.SetLastResponseMeta_(_meta132)
   if _err != nil {
     return
   }
   switch {
-  case _result131.Missing!= nil:
-    return _r, _result131.Missing
-  case _result131.Invalid!= nil:
-    return _r, _result131.Invalid
-  case _result131.Unavailable!= nil:
-    return _r, _result131.Unavailable
-  case _result131.Unauthenticated!= nil:
-    return _r, _result131.Unauthenticated
-  case _result131.Conflict!= nil:
-    return _r, _result131.Conflict
+  case _result133.Missing!= nil:
+    return _r, _result133.Missing
+  case _result133.Invalid!= nil:
+    return _r, _result133.Invalid
+  case _result133.Unavailable!= nil:
+    return _r, _result133.Unavailable
+  case _result133.Unauthenticated!= nil:
+    return _r, _result133.Unauthenticated
+  case _result133.Conflict!= nil:
+    return _r, _result133.Conflict
   }
 
-  return _result131.GetSuccess(), nil
+  return _result133.GetSuccess(), nil
 }
 
 // The processes that run handlers, by id, those included that are taken for dead.
@@ -11759,26 +12006,26 @@ func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*St
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListConsumers(ctx context.Context, page *Page) (_r *ConsumerPage, _err error) {
-  var _args132 EventAdminListConsumersArgs
-  _args132.Page = page
-  var _result134 EventAdminListConsumersResult
-  var _meta133 thrift.ResponseMeta
-  _meta133, _err = p.Client_().Call(ctx, "listConsumers", &_args132, &_result134)
-  p.SetLastResponseMeta_(_meta133)
+  var _args134 EventAdminListConsumersArgs
+  _args134.Page = page
+  var _result136 EventAdminListConsumersResult
+  var _meta135 thrift.ResponseMeta
+  _meta135, _err = p.Client_().Call(ctx, "listConsumers", &_args134, &_result136)
+  p.SetLastResponseMeta_(_meta135)
   if _err != nil {
     return
   }
   switch {
-  case _result134.Invalid!= nil:
-    return _r, _result134.Invalid
-  case _result134.Unavailable!= nil:
-    return _r, _result134.Unavailable
-  case _result134.Unauthenticated!= nil:
-    return _r, _result134.Unauthenticated
+  case _result136.Invalid!= nil:
+    return _r, _result136.Invalid
+  case _result136.Unavailable!= nil:
+    return _r, _result136.Unavailable
+  case _result136.Unauthenticated!= nil:
+    return _r, _result136.Unauthenticated
   }
 
-  if _ret135 := _result134.GetSuccess(); _ret135 != nil {
-    return _ret135, nil
+  if _ret137 := _result136.GetSuccess(); _ret137 != nil {
+    return _ret137, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listConsumers failed: unknown result")
 }
@@ -11803,36 +12050,36 @@ func (p *EventAdminProcessor) ProcessorMap() map[string]thrift.TProcessorFunctio
 
 func NewEventAdminProcessor(handler EventAdmin) *EventAdminProcessor {
 
-  self136 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self136.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
-  self136.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
-  self136.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
-  self136.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
-  self136.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
-  self136.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
-  self136.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
-  self136.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
-  self136.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
-  self136.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
-  self136.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
-  self136.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
-  self136.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
-  self136.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
-  self136.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
-  self136.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
-  self136.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
-  self136.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
-  self136.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
-  self136.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
-  self136.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
-  self136.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
-  self136.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
-  self136.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
-  self136.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
-  self136.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
-  self136.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
-  self136.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
-return self136
+  self138 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self138.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
+  self138.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
+  self138.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
+  self138.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
+  self138.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
+  self138.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
+  self138.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
+  self138.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
+  self138.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
+  self138.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
+  self138.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
+  self138.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
+  self138.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
+  self138.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
+  self138.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
+  self138.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
+  self138.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
+  self138.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
+  self138.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
+  self138.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
+  self138.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
+  self138.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
+  self138.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
+  self138.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
+  self138.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
+  self138.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
+  self138.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
+  self138.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
+return self138
 }
 
 func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -11843,12 +12090,12 @@ func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.T
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x137 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x139 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x137.Write(ctx, oprot)
+  x139.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x137
+  return false, x139
 
 }
 
@@ -11857,7 +12104,7 @@ type eventAdminProcessorPing struct {
 }
 
 func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err138 error
+  var _write_err140 error
   args := EventAdminPingArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -11909,40 +12156,40 @@ func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, ipro
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc139 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
+      _exc141 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := _exc139.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := _exc141.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
-        _write_err138 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
+        _write_err140 = thrift.WrapTException(err2)
       }
-      if _write_err138 != nil {
-        return false, thrift.WrapTException(_write_err138)
+      if _write_err140 != nil {
+        return false, thrift.WrapTException(_write_err140)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.REPLY, seqId); err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err138 == nil && err2 != nil {
-    _write_err138 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
+    _write_err140 = thrift.WrapTException(err2)
   }
-  if _write_err138 != nil {
-    return false, thrift.WrapTException(_write_err138)
+  if _write_err140 != nil {
+    return false, thrift.WrapTException(_write_err140)
   }
   return true, err
 }
@@ -11952,7 +12199,7 @@ type eventAdminProcessorListTopics struct {
 }
 
 func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err140 error
+  var _write_err142 error
   args := EventAdminListTopicsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12006,21 +12253,21 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc141 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
+      _exc143 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := _exc141.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := _exc143.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
+        _write_err142 = thrift.WrapTException(err2)
       }
-      if _write_err140 != nil {
-        return false, thrift.WrapTException(_write_err140)
+      if _write_err142 != nil {
+        return false, thrift.WrapTException(_write_err142)
       }
       return true, err
     }
@@ -12029,19 +12276,19 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.REPLY, seqId); err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
+    _write_err142 = thrift.WrapTException(err2)
   }
-  if _write_err140 != nil {
-    return false, thrift.WrapTException(_write_err140)
+  if _write_err142 != nil {
+    return false, thrift.WrapTException(_write_err142)
   }
   return true, err
 }
@@ -12051,7 +12298,7 @@ type eventAdminProcessorGetTopic struct {
 }
 
 func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err142 error
+  var _write_err144 error
   args := EventAdminGetTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12109,21 +12356,21 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc143 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
+      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := _exc143.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
       }
-      if _write_err142 != nil {
-        return false, thrift.WrapTException(_write_err142)
+      if _write_err144 != nil {
+        return false, thrift.WrapTException(_write_err144)
       }
       return true, err
     }
@@ -12132,19 +12379,19 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
   }
-  if _write_err142 != nil {
-    return false, thrift.WrapTException(_write_err142)
+  if _write_err144 != nil {
+    return false, thrift.WrapTException(_write_err144)
   }
   return true, err
 }
@@ -12154,7 +12401,7 @@ type eventAdminProcessorCreateTopic struct {
 }
 
 func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err144 error
+  var _write_err146 error
   args := EventAdminCreateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12214,21 +12461,21 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
+      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if _write_err144 != nil {
-        return false, thrift.WrapTException(_write_err144)
+      if _write_err146 != nil {
+        return false, thrift.WrapTException(_write_err146)
       }
       return true, err
     }
@@ -12237,19 +12484,19 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if _write_err144 != nil {
-    return false, thrift.WrapTException(_write_err144)
+  if _write_err146 != nil {
+    return false, thrift.WrapTException(_write_err146)
   }
   return true, err
 }
@@ -12259,7 +12506,7 @@ type eventAdminProcessorUpdateTopic struct {
 }
 
 func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err146 error
+  var _write_err148 error
   args := EventAdminUpdateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12317,21 +12564,21 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
+      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if _write_err146 != nil {
-        return false, thrift.WrapTException(_write_err146)
+      if _write_err148 != nil {
+        return false, thrift.WrapTException(_write_err148)
       }
       return true, err
     }
@@ -12340,19 +12587,19 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if _write_err146 != nil {
-    return false, thrift.WrapTException(_write_err146)
+  if _write_err148 != nil {
+    return false, thrift.WrapTException(_write_err148)
   }
   return true, err
 }
@@ -12362,7 +12609,7 @@ type eventAdminProcessorDeleteTopic struct {
 }
 
 func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err148 error
+  var _write_err150 error
   args := EventAdminDeleteTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12420,40 +12667,40 @@ func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
+      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if _write_err148 != nil {
-        return false, thrift.WrapTException(_write_err148)
+      if _write_err150 != nil {
+        return false, thrift.WrapTException(_write_err150)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if _write_err148 != nil {
-    return false, thrift.WrapTException(_write_err148)
+  if _write_err150 != nil {
+    return false, thrift.WrapTException(_write_err150)
   }
   return true, err
 }
@@ -12463,7 +12710,7 @@ type eventAdminProcessorEnableTopic struct {
 }
 
 func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err150 error
+  var _write_err152 error
   args := EventAdminEnableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12521,21 +12768,21 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
+      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if _write_err150 != nil {
-        return false, thrift.WrapTException(_write_err150)
+      if _write_err152 != nil {
+        return false, thrift.WrapTException(_write_err152)
       }
       return true, err
     }
@@ -12544,19 +12791,19 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if _write_err150 != nil {
-    return false, thrift.WrapTException(_write_err150)
+  if _write_err152 != nil {
+    return false, thrift.WrapTException(_write_err152)
   }
   return true, err
 }
@@ -12566,7 +12813,7 @@ type eventAdminProcessorDisableTopic struct {
 }
 
 func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err152 error
+  var _write_err154 error
   args := EventAdminDisableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12624,21 +12871,21 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
+      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if _write_err152 != nil {
-        return false, thrift.WrapTException(_write_err152)
+      if _write_err154 != nil {
+        return false, thrift.WrapTException(_write_err154)
       }
       return true, err
     }
@@ -12647,19 +12894,19 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if _write_err152 != nil {
-    return false, thrift.WrapTException(_write_err152)
+  if _write_err154 != nil {
+    return false, thrift.WrapTException(_write_err154)
   }
   return true, err
 }
@@ -12669,7 +12916,7 @@ type eventAdminProcessorAddGroup struct {
 }
 
 func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err154 error
+  var _write_err156 error
   args := EventAdminAddGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12729,21 +12976,21 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
+      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if _write_err154 != nil {
-        return false, thrift.WrapTException(_write_err154)
+      if _write_err156 != nil {
+        return false, thrift.WrapTException(_write_err156)
       }
       return true, err
     }
@@ -12752,19 +12999,19 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if _write_err154 != nil {
-    return false, thrift.WrapTException(_write_err154)
+  if _write_err156 != nil {
+    return false, thrift.WrapTException(_write_err156)
   }
   return true, err
 }
@@ -12774,7 +13021,7 @@ type eventAdminProcessorRemoveGroup struct {
 }
 
 func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err156 error
+  var _write_err158 error
   args := EventAdminRemoveGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12832,21 +13079,21 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
+      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if _write_err156 != nil {
-        return false, thrift.WrapTException(_write_err156)
+      if _write_err158 != nil {
+        return false, thrift.WrapTException(_write_err158)
       }
       return true, err
     }
@@ -12855,19 +13102,19 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if _write_err156 != nil {
-    return false, thrift.WrapTException(_write_err156)
+  if _write_err158 != nil {
+    return false, thrift.WrapTException(_write_err158)
   }
   return true, err
 }
@@ -12877,7 +13124,7 @@ type eventAdminProcessorListHandlers struct {
 }
 
 func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err158 error
+  var _write_err160 error
   args := EventAdminListHandlersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12935,21 +13182,21 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
+      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if _write_err158 != nil {
-        return false, thrift.WrapTException(_write_err158)
+      if _write_err160 != nil {
+        return false, thrift.WrapTException(_write_err160)
       }
       return true, err
     }
@@ -12958,19 +13205,19 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.REPLY, seqId); err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if _write_err158 != nil {
-    return false, thrift.WrapTException(_write_err158)
+  if _write_err160 != nil {
+    return false, thrift.WrapTException(_write_err160)
   }
   return true, err
 }
@@ -12980,7 +13227,7 @@ type eventAdminProcessorGetHandler struct {
 }
 
 func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err160 error
+  var _write_err162 error
   args := EventAdminGetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13038,21 +13285,21 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
+      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if _write_err160 != nil {
-        return false, thrift.WrapTException(_write_err160)
+      if _write_err162 != nil {
+        return false, thrift.WrapTException(_write_err162)
       }
       return true, err
     }
@@ -13061,19 +13308,19 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if _write_err160 != nil {
-    return false, thrift.WrapTException(_write_err160)
+  if _write_err162 != nil {
+    return false, thrift.WrapTException(_write_err162)
   }
   return true, err
 }
@@ -13083,7 +13330,7 @@ type eventAdminProcessorUpdateHandler struct {
 }
 
 func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err162 error
+  var _write_err164 error
   args := EventAdminUpdateHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13141,21 +13388,21 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
+      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if _write_err162 != nil {
-        return false, thrift.WrapTException(_write_err162)
+      if _write_err164 != nil {
+        return false, thrift.WrapTException(_write_err164)
       }
       return true, err
     }
@@ -13164,19 +13411,19 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if _write_err162 != nil {
-    return false, thrift.WrapTException(_write_err162)
+  if _write_err164 != nil {
+    return false, thrift.WrapTException(_write_err164)
   }
   return true, err
 }
@@ -13186,7 +13433,7 @@ type eventAdminProcessorEnableHandler struct {
 }
 
 func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err164 error
+  var _write_err166 error
   args := EventAdminEnableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13244,40 +13491,40 @@ func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
+      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if _write_err164 != nil {
-        return false, thrift.WrapTException(_write_err164)
+      if _write_err166 != nil {
+        return false, thrift.WrapTException(_write_err166)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if _write_err164 != nil {
-    return false, thrift.WrapTException(_write_err164)
+  if _write_err166 != nil {
+    return false, thrift.WrapTException(_write_err166)
   }
   return true, err
 }
@@ -13287,7 +13534,7 @@ type eventAdminProcessorDisableHandler struct {
 }
 
 func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err166 error
+  var _write_err168 error
   args := EventAdminDisableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13345,40 +13592,40 @@ func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
+      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if _write_err166 != nil {
-        return false, thrift.WrapTException(_write_err166)
+      if _write_err168 != nil {
+        return false, thrift.WrapTException(_write_err168)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if _write_err166 != nil {
-    return false, thrift.WrapTException(_write_err166)
+  if _write_err168 != nil {
+    return false, thrift.WrapTException(_write_err168)
   }
   return true, err
 }
@@ -13388,7 +13635,7 @@ type eventAdminProcessorResetHandler struct {
 }
 
 func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err168 error
+  var _write_err170 error
   args := EventAdminResetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13446,40 +13693,40 @@ func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
+      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if _write_err168 != nil {
-        return false, thrift.WrapTException(_write_err168)
+      if _write_err170 != nil {
+        return false, thrift.WrapTException(_write_err170)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if _write_err168 != nil {
-    return false, thrift.WrapTException(_write_err168)
+  if _write_err170 != nil {
+    return false, thrift.WrapTException(_write_err170)
   }
   return true, err
 }
@@ -13489,7 +13736,7 @@ type eventAdminProcessorListFailures struct {
 }
 
 func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err170 error
+  var _write_err172 error
   args := EventAdminListFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13547,21 +13794,21 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
+      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if _write_err170 != nil {
-        return false, thrift.WrapTException(_write_err170)
+      if _write_err172 != nil {
+        return false, thrift.WrapTException(_write_err172)
       }
       return true, err
     }
@@ -13570,19 +13817,19 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if _write_err170 != nil {
-    return false, thrift.WrapTException(_write_err170)
+  if _write_err172 != nil {
+    return false, thrift.WrapTException(_write_err172)
   }
   return true, err
 }
@@ -13592,7 +13839,7 @@ type eventAdminProcessorGetFailure struct {
 }
 
 func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err172 error
+  var _write_err174 error
   args := EventAdminGetFailureArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13650,21 +13897,21 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
+      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if _write_err172 != nil {
-        return false, thrift.WrapTException(_write_err172)
+      if _write_err174 != nil {
+        return false, thrift.WrapTException(_write_err174)
       }
       return true, err
     }
@@ -13673,19 +13920,19 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.REPLY, seqId); err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if _write_err172 != nil {
-    return false, thrift.WrapTException(_write_err172)
+  if _write_err174 != nil {
+    return false, thrift.WrapTException(_write_err174)
   }
   return true, err
 }
@@ -13695,7 +13942,7 @@ type eventAdminProcessorCountFailures struct {
 }
 
 func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err174 error
+  var _write_err176 error
   args := EventAdminCountFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13753,21 +14000,21 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
+      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if _write_err174 != nil {
-        return false, thrift.WrapTException(_write_err174)
+      if _write_err176 != nil {
+        return false, thrift.WrapTException(_write_err176)
       }
       return true, err
     }
@@ -13776,19 +14023,19 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if _write_err174 != nil {
-    return false, thrift.WrapTException(_write_err174)
+  if _write_err176 != nil {
+    return false, thrift.WrapTException(_write_err176)
   }
   return true, err
 }
@@ -13798,7 +14045,7 @@ type eventAdminProcessorReplayFailures struct {
 }
 
 func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err176 error
+  var _write_err178 error
   args := EventAdminReplayFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13856,21 +14103,21 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
+      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if _write_err176 != nil {
-        return false, thrift.WrapTException(_write_err176)
+      if _write_err178 != nil {
+        return false, thrift.WrapTException(_write_err178)
       }
       return true, err
     }
@@ -13879,19 +14126,19 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if _write_err176 != nil {
-    return false, thrift.WrapTException(_write_err176)
+  if _write_err178 != nil {
+    return false, thrift.WrapTException(_write_err178)
   }
   return true, err
 }
@@ -13901,7 +14148,7 @@ type eventAdminProcessorDiscardFailures struct {
 }
 
 func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err178 error
+  var _write_err180 error
   args := EventAdminDiscardFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13959,21 +14206,21 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
+      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if _write_err178 != nil {
-        return false, thrift.WrapTException(_write_err178)
+      if _write_err180 != nil {
+        return false, thrift.WrapTException(_write_err180)
       }
       return true, err
     }
@@ -13982,19 +14229,19 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if _write_err178 != nil {
-    return false, thrift.WrapTException(_write_err178)
+  if _write_err180 != nil {
+    return false, thrift.WrapTException(_write_err180)
   }
   return true, err
 }
@@ -14004,7 +14251,7 @@ type eventAdminProcessorGetJob struct {
 }
 
 func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err180 error
+  var _write_err182 error
   args := EventAdminGetJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14060,21 +14307,21 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
+      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if _write_err180 != nil {
-        return false, thrift.WrapTException(_write_err180)
+      if _write_err182 != nil {
+        return false, thrift.WrapTException(_write_err182)
       }
       return true, err
     }
@@ -14083,19 +14330,19 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if _write_err180 != nil {
-    return false, thrift.WrapTException(_write_err180)
+  if _write_err182 != nil {
+    return false, thrift.WrapTException(_write_err182)
   }
   return true, err
 }
@@ -14105,7 +14352,7 @@ type eventAdminProcessorCancelJob struct {
 }
 
 func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err182 error
+  var _write_err184 error
   args := EventAdminCancelJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14161,21 +14408,21 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
+      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if _write_err182 != nil {
-        return false, thrift.WrapTException(_write_err182)
+      if _write_err184 != nil {
+        return false, thrift.WrapTException(_write_err184)
       }
       return true, err
     }
@@ -14184,19 +14431,19 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if _write_err182 != nil {
-    return false, thrift.WrapTException(_write_err182)
+  if _write_err184 != nil {
+    return false, thrift.WrapTException(_write_err184)
   }
   return true, err
 }
@@ -14206,7 +14453,7 @@ type eventAdminProcessorListDelayed struct {
 }
 
 func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err184 error
+  var _write_err186 error
   args := EventAdminListDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14264,21 +14511,21 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
+      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if _write_err184 != nil {
-        return false, thrift.WrapTException(_write_err184)
+      if _write_err186 != nil {
+        return false, thrift.WrapTException(_write_err186)
       }
       return true, err
     }
@@ -14287,19 +14534,19 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if _write_err184 != nil {
-    return false, thrift.WrapTException(_write_err184)
+  if _write_err186 != nil {
+    return false, thrift.WrapTException(_write_err186)
   }
   return true, err
 }
@@ -14309,7 +14556,7 @@ type eventAdminProcessorCancelDelayed struct {
 }
 
 func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err186 error
+  var _write_err188 error
   args := EventAdminCancelDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14367,21 +14614,21 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
+      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if _write_err186 != nil {
-        return false, thrift.WrapTException(_write_err186)
+      if _write_err188 != nil {
+        return false, thrift.WrapTException(_write_err188)
       }
       return true, err
     }
@@ -14390,19 +14637,19 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if _write_err186 != nil {
-    return false, thrift.WrapTException(_write_err186)
+  if _write_err188 != nil {
+    return false, thrift.WrapTException(_write_err188)
   }
   return true, err
 }
@@ -14412,7 +14659,7 @@ type eventAdminProcessorListUnreadable struct {
 }
 
 func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err188 error
+  var _write_err190 error
   args := EventAdminListUnreadableArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14470,21 +14717,21 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
+      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if _write_err188 != nil {
-        return false, thrift.WrapTException(_write_err188)
+      if _write_err190 != nil {
+        return false, thrift.WrapTException(_write_err190)
       }
       return true, err
     }
@@ -14493,19 +14740,19 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.REPLY, seqId); err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if _write_err188 != nil {
-    return false, thrift.WrapTException(_write_err188)
+  if _write_err190 != nil {
+    return false, thrift.WrapTException(_write_err190)
   }
   return true, err
 }
@@ -14515,7 +14762,7 @@ type eventAdminProcessorGetStats struct {
 }
 
 func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err190 error
+  var _write_err192 error
   args := EventAdminGetStatsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14573,21 +14820,21 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
+      _exc193 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := _exc193.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if _write_err190 != nil {
-        return false, thrift.WrapTException(_write_err190)
+      if _write_err192 != nil {
+        return false, thrift.WrapTException(_write_err192)
       }
       return true, err
     }
@@ -14596,19 +14843,19 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.REPLY, seqId); err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if _write_err190 != nil {
-    return false, thrift.WrapTException(_write_err190)
+  if _write_err192 != nil {
+    return false, thrift.WrapTException(_write_err192)
   }
   return true, err
 }
@@ -14618,7 +14865,7 @@ type eventAdminProcessorListConsumers struct {
 }
 
 func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err192 error
+  var _write_err194 error
   args := EventAdminListConsumersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14672,21 +14919,21 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc193 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
+      _exc195 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := _exc193.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := _exc195.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if _write_err192 != nil {
-        return false, thrift.WrapTException(_write_err192)
+      if _write_err194 != nil {
+        return false, thrift.WrapTException(_write_err194)
       }
       return true, err
     }
@@ -14695,19 +14942,19 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.REPLY, seqId); err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if _write_err192 != nil {
-    return false, thrift.WrapTException(_write_err192)
+  if _write_err194 != nil {
+    return false, thrift.WrapTException(_write_err194)
   }
   return true, err
 }
@@ -25053,13 +25300,13 @@ func (p *EventAdminCancelDelayedResult)  ReadField0(ctx context.Context, iprot t
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem194 string
+var _elem196 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem194 = v
+    _elem196 = v
 }
-    p.Success = append(p.Success, _elem194)
+    p.Success = append(p.Success, _elem196)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -25976,11 +26223,11 @@ func (p *EventAdminGetStatsResult)  ReadField0(ctx context.Context, iprot thrift
   tSlice := make([]*Stats, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-    _elem195 := &Stats{}
-    if err := _elem195.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem195), err)
+    _elem197 := &Stats{}
+    if err := _elem197.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem197), err)
     }
-    p.Success = append(p.Success, _elem195)
+    p.Success = append(p.Success, _elem197)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -26542,32 +26789,32 @@ func (p *EventBusClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 //  - Topic
 //  - Message
 func (p *EventBusClient) Send(ctx context.Context, topic string, message *Message) (_r string, _err error) {
-  var _args196 EventBusSendArgs
-  _args196.Topic = topic
-  _args196.Message = message
-  var _result198 EventBusSendResult
-  var _meta197 thrift.ResponseMeta
-  _meta197, _err = p.Client_().Call(ctx, "send", &_args196, &_result198)
-  p.SetLastResponseMeta_(_meta197)
+  var _args198 EventBusSendArgs
+  _args198.Topic = topic
+  _args198.Message = message
+  var _result200 EventBusSendResult
+  var _meta199 thrift.ResponseMeta
+  _meta199, _err = p.Client_().Call(ctx, "send", &_args198, &_result200)
+  p.SetLastResponseMeta_(_meta199)
   if _err != nil {
     return
   }
   switch {
-  case _result198.Missing!= nil:
-    return _r, _result198.Missing
-  case _result198.Invalid!= nil:
-    return _r, _result198.Invalid
-  case _result198.Disabled!= nil:
-    return _r, _result198.Disabled
-  case _result198.Unavailable!= nil:
-    return _r, _result198.Unavailable
-  case _result198.Unauthenticated!= nil:
-    return _r, _result198.Unauthenticated
-  case _result198.Conflict!= nil:
-    return _r, _result198.Conflict
+  case _result200.Missing!= nil:
+    return _r, _result200.Missing
+  case _result200.Invalid!= nil:
+    return _r, _result200.Invalid
+  case _result200.Disabled!= nil:
+    return _r, _result200.Disabled
+  case _result200.Unavailable!= nil:
+    return _r, _result200.Unavailable
+  case _result200.Unauthenticated!= nil:
+    return _r, _result200.Unauthenticated
+  case _result200.Conflict!= nil:
+    return _r, _result200.Conflict
   }
 
-  return _result198.GetSuccess(), nil
+  return _result200.GetSuccess(), nil
 }
 
 // Is send with a delay: the event is handed out delay_ms after Redis has taken it. The message names no time itself.
@@ -26577,33 +26824,33 @@ func (p *EventBusClient) Send(ctx context.Context, topic string, message *Messag
 //  - Message
 //  - DelayMs
 func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message *Message, delay_ms int64) (_r string, _err error) {
-  var _args199 EventBusSendDelayedArgs
-  _args199.Topic = topic
-  _args199.Message = message
-  _args199.DelayMs = delay_ms
-  var _result201 EventBusSendDelayedResult
-  var _meta200 thrift.ResponseMeta
-  _meta200, _err = p.Client_().Call(ctx, "sendDelayed", &_args199, &_result201)
-  p.SetLastResponseMeta_(_meta200)
+  var _args201 EventBusSendDelayedArgs
+  _args201.Topic = topic
+  _args201.Message = message
+  _args201.DelayMs = delay_ms
+  var _result203 EventBusSendDelayedResult
+  var _meta202 thrift.ResponseMeta
+  _meta202, _err = p.Client_().Call(ctx, "sendDelayed", &_args201, &_result203)
+  p.SetLastResponseMeta_(_meta202)
   if _err != nil {
     return
   }
   switch {
-  case _result201.Missing!= nil:
-    return _r, _result201.Missing
-  case _result201.Invalid!= nil:
-    return _r, _result201.Invalid
-  case _result201.Disabled!= nil:
-    return _r, _result201.Disabled
-  case _result201.Unavailable!= nil:
-    return _r, _result201.Unavailable
-  case _result201.Unauthenticated!= nil:
-    return _r, _result201.Unauthenticated
-  case _result201.Conflict!= nil:
-    return _r, _result201.Conflict
+  case _result203.Missing!= nil:
+    return _r, _result203.Missing
+  case _result203.Invalid!= nil:
+    return _r, _result203.Invalid
+  case _result203.Disabled!= nil:
+    return _r, _result203.Disabled
+  case _result203.Unavailable!= nil:
+    return _r, _result203.Unavailable
+  case _result203.Unauthenticated!= nil:
+    return _r, _result203.Unauthenticated
+  case _result203.Conflict!= nil:
+    return _r, _result203.Conflict
   }
 
-  return _result201.GetSuccess(), nil
+  return _result203.GetSuccess(), nil
 }
 
 // Sends up to 1000 events in one step: all of them, in their order, to every group, or none. Returns their ids.
@@ -26612,32 +26859,32 @@ func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message 
 //  - Topic
 //  - Messages
 func (p *EventBusClient) SendBatch(ctx context.Context, topic string, messages []*Message) (_r []string, _err error) {
-  var _args202 EventBusSendBatchArgs
-  _args202.Topic = topic
-  _args202.Messages = messages
-  var _result204 EventBusSendBatchResult
-  var _meta203 thrift.ResponseMeta
-  _meta203, _err = p.Client_().Call(ctx, "sendBatch", &_args202, &_result204)
-  p.SetLastResponseMeta_(_meta203)
+  var _args204 EventBusSendBatchArgs
+  _args204.Topic = topic
+  _args204.Messages = messages
+  var _result206 EventBusSendBatchResult
+  var _meta205 thrift.ResponseMeta
+  _meta205, _err = p.Client_().Call(ctx, "sendBatch", &_args204, &_result206)
+  p.SetLastResponseMeta_(_meta205)
   if _err != nil {
     return
   }
   switch {
-  case _result204.Missing!= nil:
-    return _r, _result204.Missing
-  case _result204.Invalid!= nil:
-    return _r, _result204.Invalid
-  case _result204.Disabled!= nil:
-    return _r, _result204.Disabled
-  case _result204.Unavailable!= nil:
-    return _r, _result204.Unavailable
-  case _result204.Unauthenticated!= nil:
-    return _r, _result204.Unauthenticated
-  case _result204.Conflict!= nil:
-    return _r, _result204.Conflict
+  case _result206.Missing!= nil:
+    return _r, _result206.Missing
+  case _result206.Invalid!= nil:
+    return _r, _result206.Invalid
+  case _result206.Disabled!= nil:
+    return _r, _result206.Disabled
+  case _result206.Unavailable!= nil:
+    return _r, _result206.Unavailable
+  case _result206.Unauthenticated!= nil:
+    return _r, _result206.Unauthenticated
+  case _result206.Conflict!= nil:
+    return _r, _result206.Conflict
   }
 
-  return _result204.GetSuccess(), nil
+  return _result206.GetSuccess(), nil
 }
 
 type EventBusProcessor struct {
@@ -26660,11 +26907,11 @@ func (p *EventBusProcessor) ProcessorMap() map[string]thrift.TProcessorFunction 
 
 func NewEventBusProcessor(handler EventBus) *EventBusProcessor {
 
-  self205 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self205.processorMap["send"] = &eventBusProcessorSend{handler:handler}
-  self205.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
-  self205.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
-return self205
+  self207 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self207.processorMap["send"] = &eventBusProcessorSend{handler:handler}
+  self207.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
+  self207.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
+return self207
 }
 
 func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -26675,12 +26922,12 @@ func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TPr
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x206 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x208 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x206.Write(ctx, oprot)
+  x208.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x206
+  return false, x208
 
 }
 
@@ -26689,7 +26936,7 @@ type eventBusProcessorSend struct {
 }
 
 func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err207 error
+  var _write_err209 error
   args := EventBusSendArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26749,21 +26996,21 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc208 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
+      _exc210 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := _exc208.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := _exc210.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
-        _write_err207 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
+        _write_err209 = thrift.WrapTException(err2)
       }
-      if _write_err207 != nil {
-        return false, thrift.WrapTException(_write_err207)
+      if _write_err209 != nil {
+        return false, thrift.WrapTException(_write_err209)
       }
       return true, err
     }
@@ -26772,19 +27019,19 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.REPLY, seqId); err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err207 == nil && err2 != nil {
-    _write_err207 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
+    _write_err209 = thrift.WrapTException(err2)
   }
-  if _write_err207 != nil {
-    return false, thrift.WrapTException(_write_err207)
+  if _write_err209 != nil {
+    return false, thrift.WrapTException(_write_err209)
   }
   return true, err
 }
@@ -26794,7 +27041,7 @@ type eventBusProcessorSendDelayed struct {
 }
 
 func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err209 error
+  var _write_err211 error
   args := EventBusSendDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26854,21 +27101,21 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc210 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
+      _exc212 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+        _write_err211 = thrift.WrapTException(err2)
       }
-      if err2 := _exc210.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := _exc212.Write(ctx, oprot); _write_err211 == nil && err2 != nil {
+        _write_err211 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err211 == nil && err2 != nil {
+        _write_err211 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err211 == nil && err2 != nil {
+        _write_err211 = thrift.WrapTException(err2)
       }
-      if _write_err209 != nil {
-        return false, thrift.WrapTException(_write_err209)
+      if _write_err211 != nil {
+        return false, thrift.WrapTException(_write_err211)
       }
       return true, err
     }
@@ -26877,19 +27124,19 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+    _write_err211 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err211 == nil && err2 != nil {
+    _write_err211 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err211 == nil && err2 != nil {
+    _write_err211 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err211 == nil && err2 != nil {
+    _write_err211 = thrift.WrapTException(err2)
   }
-  if _write_err209 != nil {
-    return false, thrift.WrapTException(_write_err209)
+  if _write_err211 != nil {
+    return false, thrift.WrapTException(_write_err211)
   }
   return true, err
 }
@@ -26899,7 +27146,7 @@ type eventBusProcessorSendBatch struct {
 }
 
 func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err211 error
+  var _write_err213 error
   args := EventBusSendBatchArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26959,21 +27206,21 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc212 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
+      _exc214 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err211 = thrift.WrapTException(err2)
+        _write_err213 = thrift.WrapTException(err2)
       }
-      if err2 := _exc212.Write(ctx, oprot); _write_err211 == nil && err2 != nil {
-        _write_err211 = thrift.WrapTException(err2)
+      if err2 := _exc214.Write(ctx, oprot); _write_err213 == nil && err2 != nil {
+        _write_err213 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err211 == nil && err2 != nil {
-        _write_err211 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err213 == nil && err2 != nil {
+        _write_err213 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err211 == nil && err2 != nil {
-        _write_err211 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err213 == nil && err2 != nil {
+        _write_err213 = thrift.WrapTException(err2)
       }
-      if _write_err211 != nil {
-        return false, thrift.WrapTException(_write_err211)
+      if _write_err213 != nil {
+        return false, thrift.WrapTException(_write_err213)
       }
       return true, err
     }
@@ -26982,19 +27229,19 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.REPLY, seqId); err2 != nil {
-    _write_err211 = thrift.WrapTException(err2)
+    _write_err213 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err211 == nil && err2 != nil {
-    _write_err211 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err213 == nil && err2 != nil {
+    _write_err213 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err211 == nil && err2 != nil {
-    _write_err211 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err213 == nil && err2 != nil {
+    _write_err213 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err211 == nil && err2 != nil {
-    _write_err211 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err213 == nil && err2 != nil {
+    _write_err213 = thrift.WrapTException(err2)
   }
-  if _write_err211 != nil {
-    return false, thrift.WrapTException(_write_err211)
+  if _write_err213 != nil {
+    return false, thrift.WrapTException(_write_err213)
   }
   return true, err
 }
@@ -28131,11 +28378,11 @@ func (p *EventBusSendBatchArgs)  ReadField2(ctx context.Context, iprot thrift.TP
   tSlice := make([]*Message, 0, size)
   p.Messages =  tSlice
   for i := 0; i < size; i ++ {
-    _elem213 := &Message{}
-    if err := _elem213.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem213), err)
+    _elem215 := &Message{}
+    if err := _elem215.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem215), err)
     }
-    p.Messages = append(p.Messages, _elem213)
+    p.Messages = append(p.Messages, _elem215)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -28396,13 +28643,13 @@ func (p *EventBusSendBatchResult)  ReadField0(ctx context.Context, iprot thrift.
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem214 string
+var _elem216 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem214 = v
+    _elem216 = v
 }
-    p.Success = append(p.Success, _elem214)
+    p.Success = append(p.Success, _elem216)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -28635,17 +28882,17 @@ func (p *EventHandlerClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 // Parameters:
 //  - Event
 func (p *EventHandlerClient) Handle(ctx context.Context, event *Event) (_r *HandleResult_, _err error) {
-  var _args215 EventHandlerHandleArgs
-  _args215.Event = event
-  var _result217 EventHandlerHandleResult
-  var _meta216 thrift.ResponseMeta
-  _meta216, _err = p.Client_().Call(ctx, "handle", &_args215, &_result217)
-  p.SetLastResponseMeta_(_meta216)
+  var _args217 EventHandlerHandleArgs
+  _args217.Event = event
+  var _result219 EventHandlerHandleResult
+  var _meta218 thrift.ResponseMeta
+  _meta218, _err = p.Client_().Call(ctx, "handle", &_args217, &_result219)
+  p.SetLastResponseMeta_(_meta218)
   if _err != nil {
     return
   }
-  if _ret218 := _result217.GetSuccess(); _ret218 != nil {
-    return _ret218, nil
+  if _ret220 := _result219.GetSuccess(); _ret220 != nil {
+    return _ret220, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "handle failed: unknown result")
 }
@@ -28670,9 +28917,9 @@ func (p *EventHandlerProcessor) ProcessorMap() map[string]thrift.TProcessorFunct
 
 func NewEventHandlerProcessor(handler EventHandler) *EventHandlerProcessor {
 
-  self219 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self219.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
-return self219
+  self221 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self221.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
+return self221
 }
 
 func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -28683,12 +28930,12 @@ func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x220 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x222 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x220.Write(ctx, oprot)
+  x222.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x220
+  return false, x222
 
 }
 
@@ -28697,7 +28944,7 @@ type eventHandlerProcessorHandle struct {
 }
 
 func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err221 error
+  var _write_err223 error
   args := EventHandlerHandleArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -28743,21 +28990,21 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
     if errors.Is(err2, thrift.ErrAbandonRequest) {
       return false, thrift.WrapTException(err2)
     }
-    _exc222 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
+    _exc224 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
     if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.EXCEPTION, seqId); err2 != nil {
-      _write_err221 = thrift.WrapTException(err2)
+      _write_err223 = thrift.WrapTException(err2)
     }
-    if err2 := _exc222.Write(ctx, oprot); _write_err221 == nil && err2 != nil {
-      _write_err221 = thrift.WrapTException(err2)
+    if err2 := _exc224.Write(ctx, oprot); _write_err223 == nil && err2 != nil {
+      _write_err223 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.WriteMessageEnd(ctx); _write_err221 == nil && err2 != nil {
-      _write_err221 = thrift.WrapTException(err2)
+    if err2 := oprot.WriteMessageEnd(ctx); _write_err223 == nil && err2 != nil {
+      _write_err223 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.Flush(ctx); _write_err221 == nil && err2 != nil {
-      _write_err221 = thrift.WrapTException(err2)
+    if err2 := oprot.Flush(ctx); _write_err223 == nil && err2 != nil {
+      _write_err223 = thrift.WrapTException(err2)
     }
-    if _write_err221 != nil {
-      return false, thrift.WrapTException(_write_err221)
+    if _write_err223 != nil {
+      return false, thrift.WrapTException(_write_err223)
     }
     return true, err
   } else {
@@ -28765,19 +29012,19 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.REPLY, seqId); err2 != nil {
-    _write_err221 = thrift.WrapTException(err2)
+    _write_err223 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err221 == nil && err2 != nil {
-    _write_err221 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err223 == nil && err2 != nil {
+    _write_err223 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err221 == nil && err2 != nil {
-    _write_err221 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err223 == nil && err2 != nil {
+    _write_err223 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err221 == nil && err2 != nil {
-    _write_err221 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err223 == nil && err2 != nil {
+    _write_err223 = thrift.WrapTException(err2)
   }
-  if _write_err221 != nil {
-    return false, thrift.WrapTException(_write_err221)
+  if _write_err223 != nil {
+    return false, thrift.WrapTException(_write_err223)
   }
   return true, err
 }

@@ -8,8 +8,9 @@ import (
 	"unicode/utf8"
 )
 
-// MaxToken is how many bytes a token has at most.
-const MaxToken = 8 << 10
+// MaxToken is how many bytes a token has at most: what a header may have, with room for
+// its others.
+const MaxToken = 4 << 10
 
 // CheckToken returns what is wrong with a token that is not empty: a header carries
 // visible ASCII alone.
