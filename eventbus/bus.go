@@ -217,8 +217,8 @@ func (b *Bus) Close() error {
 }
 
 // Ready connects, and checks that the server can be used: nil, or ErrUnavailable,
-// ErrRedisTooOld, ErrLayoutMismatch, ErrClosed. Every other call does the same
-// when it is the first.
+// ErrRedisTooOld, ErrLayoutMismatch, ErrClosed, or ctx's error when that ends first.
+// Every other call does the same when it is the first.
 func (b *Bus) Ready(ctx context.Context) error { return b.ready(ctx) }
 
 // check is a check of the server whose answer all callers share that wait for it:
@@ -237,7 +237,7 @@ func (b *Bus) ready(ctx context.Context) error {
 	case <-c.done:
 		return c.err
 	case <-ctx.Done():
-		return fmt.Errorf("%w: the server has not answered yet: %w", errs.Unavailable, ctx.Err())
+		return fmt.Errorf("%w before Redis has answered", ctx.Err())
 	}
 }
 
@@ -273,7 +273,7 @@ const silentAfter = 5 * time.Second
 // ErrUnavailable with what Redis last said and since when, or ErrTopicNotFound
 // with the name of a topic that has handlers here. A bus that runs is
 // judged by its own calls, of which there is one a second at least; one that
-// does not run asks Redis.
+// does not run asks Redis, and returns ctx's error when that ends first.
 func (b *Bus) Health(ctx context.Context) error {
 	b.mu.Lock()
 	consumer, ended, closed := b.consumer, b.ended, b.closed

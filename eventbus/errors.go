@@ -71,6 +71,8 @@ var (
 	// ErrUnavailable says that Redis could not be reached or refused to serve. A
 	// send that fails so because a reply did not come may have been executed; its
 	// message says when that is sure not to be so.
+	// A call whose context ends before Redis has answered returns the context's error,
+	// which is none of these.
 	ErrUnavailable = errs.Unavailable
 	// ErrRedisTooOld says that the server is older than 6.2.
 	ErrRedisTooOld = errs.RedisTooOld

@@ -239,7 +239,7 @@ func (c *Consumer) start(ctx context.Context) error {
 // leave takes the consumer out of the registry when it holds nothing; otherwise
 // it gives up its lease, so that the others move back what it held.
 func (c *Consumer) leave(unwritten int) {
-	ctx, cancel := context.WithTimeout(context.Background(), writeGraceDown)
+	ctx, cancel := store.Within(context.Background(), writeGraceDown)
 	defer cancel()
 	id := c.keeper.ID()
 	if unwritten > 0 || c.poller.Lost() {

@@ -101,7 +101,7 @@ func (c *Consumer) sweepHot(ctx context.Context) {
 
 // catchUp notices changes of settings whose message was missed.
 func (c *Consumer) catchUp(ctx context.Context) error {
-	heartbeat, cancel := context.WithTimeout(ctx, heartbeatTimeout)
+	heartbeat, cancel := store.Within(ctx, heartbeatTimeout)
 	defer cancel()
 	revision, err := c.cfg.Store.Revision(heartbeat)
 	if err != nil {

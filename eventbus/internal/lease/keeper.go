@@ -197,7 +197,7 @@ const renewTimeout = 3 * time.Second
 func (k *Keeper) renew(ctx context.Context) error {
 	id := k.ID()
 	began := time.Now()
-	call, cancel := context.WithTimeout(ctx, min(renewTimeout, k.cfg.Lease/3))
+	call, cancel := store.Within(ctx, min(renewTimeout, k.cfg.Lease/3))
 	defer cancel()
 	held, expired, err := k.cfg.Store.Renew(call, id, k.cfg.Lease)
 	if err != nil {

@@ -41,7 +41,7 @@ func (b *Blocker) Close() error {
 // which is for ever, by clients and by servers before 7.0.8.
 func (b *Blocker) Pop(keys []string, timeout time.Duration) (key string, element []byte, err error) {
 	timeout = max(timeout.Truncate(time.Second), time.Second)
-	ctx, cancel := context.WithTimeout(context.Background(), timeout+blockSlack)
+	ctx, cancel := Within(context.Background(), timeout+blockSlack)
 	defer cancel()
 	popped, err := b.rdb.BLPop(ctx, timeout, keys...).Result()
 	if errors.Is(err, redis.Nil) {

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -116,5 +117,31 @@ func (s *Store) Close() error {
 
 // bounded gives a call its deadline.
 func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, callTimeout)
+	return Within(ctx, callTimeout)
+}
+
+// errSlow is the cause of a context's end that the bus itself has set.
+var errSlow = errors.New("redis has not answered in time")
+
+// Within gives calls a deadline of the bus's own: that it passes is an outage, where
+// the end of a caller's context is none.
+func Within(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, most, errSlow)
+}
+
+// given returns the error of a context that whoever made the call has ended; nil while
+// it goes on, and when it is the bus's own deadline that has passed. A connection looks
+// at the deadline itself, and may be a moment quicker than the context.
+func given(ctx context.Context) error {
+	if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(time.Second): // some context of another make
+			return context.DeadlineExceeded
+		}
+	}
+	if errors.Is(context.Cause(ctx), errSlow) {
+		return nil
+	}
+	return ctx.Err()
 }

@@ -72,7 +72,8 @@ func (e said) Error() string {
 func (e said) Unwrap() error { return e.err }
 
 // wrap says what was being done, and gives the error the type under which the
-// bus's users know it. Where one of the keys of the call holds another type, it asks
+// bus's users know it; where the caller's own context has ended that is its error, and
+// no outage. Where one of the keys of the call holds another type, it asks
 // the server which one.
 func (s *Store) wrap(ctx context.Context, doing string, err error, keys ...string) error {
 	if err == nil {
@@ -95,6 +96,10 @@ func (s *Store) wrap(ctx context.Context, doing string, err error, keys ...strin
 	case c == "MASTERDOWN" || c == "CLUSTERDOWN" || c == "TRYAGAIN" || c == "UNBLOCKED" || c == "NOREPLICAS":
 		err = fmt.Errorf("%w: %w", errs.Unavailable, err)
 	case c != "":
+	case given(ctx) != nil:
+		if ended := given(ctx); !errors.Is(err, ended) {
+			err = fmt.Errorf("%w before Redis has answered: %w", ended, err)
+		}
 	case errors.Is(err, context.Canceled):
 	case offline(err):
 		err = fmt.Errorf("%w: %w", errs.Unavailable, err)

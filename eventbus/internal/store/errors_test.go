@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
@@ -67,6 +70,51 @@ func TestErrorsAreToldApart(t *testing.T) {
 	require.False(t, OfTopic(nil))
 	require.True(t, OfTopic(fmt.Errorf("x: %w", errs.TopicNotFound)))
 }
+
+// The end of the caller's own context is told as such, whatever it did to the
+// connection; that of a deadline of the bus's own is an outage.
+func TestWhoseDeadlineItWas(t *testing.T) {
+	t.Parallel()
+	s := &Store{ns: "ns"}
+	network := &net.OpError{Op: "read", Err: os.ErrDeadlineExceeded}
+	synctest.Test(t, func(t *testing.T) {
+		cancelled, cancel := context.WithCancel(t.Context())
+		cancel()
+		late, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		for what, c := range map[string]struct {
+			of context.Context
+			is error
+		}{
+			"cancelled":              {cancelled, context.Canceled},
+			"late":                   {late, context.DeadlineExceeded},
+			"a deadline of no clock": {stuck{t.Context(), time.Now()}, context.DeadlineExceeded},
+			"neither":                {t.Context(), errs.Unavailable},
+		} {
+			own, cancel := Within(c.of, 2*time.Second)
+			defer cancel()
+			time.Sleep(3 * time.Second) // of the bubble
+			for _, ctx := range []context.Context{c.of, own} {
+				err := s.wrap(ctx, "do it", network)
+				require.ErrorIs(t, err, c.is, what)
+				require.ErrorIs(t, err, network, what)
+				require.Equal(t, c.is == errs.Unavailable, errors.Is(err, errs.Unavailable), what)
+				require.True(t, Unanswered(err), what)
+				require.ErrorIs(t, s.wrap(ctx, "do it", reply("OOM no more")), errs.Unavailable, "what Redis says comes first")
+			}
+		}
+		require.EqualError(t, s.wrap(cancelled, "do it", context.Canceled), "do it: context canceled")
+		require.EqualError(t, s.wrap(cancelled, "do it", io.EOF), "do it: context canceled before Redis has answered: EOF")
+	})
+}
+
+// stuck is a context that knows its deadline, and does not end.
+type stuck struct {
+	context.Context
+	end time.Time
+}
+
+func (s stuck) Deadline() (time.Time, bool) { return s.end, true }
 
 // Users read what Redis says of their data, not at which line of which script of
 // the bus it said so; the error itself stays as Redis sent it.

@@ -83,7 +83,7 @@ func (s *Store) heldSizes(ctx context.Context, k *Keys, consumer string, receipt
 }
 
 func (s *Store) readHeld(ctx context.Context, k *Keys, consumer string, receipts []string, size int) (held []string, entries [][]byte, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout+timeFor(size))
+	ctx, cancel := Within(ctx, callTimeout+timeFor(size))
 	defer cancel()
 	reply, err := s.rdb.HMGet(ctx, k.Inflight(consumer), receipts...).Result()
 	if err != nil {

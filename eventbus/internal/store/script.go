@@ -64,7 +64,7 @@ func (s *Store) eval(ctx context.Context, name string, keys []string, args ...an
 // before anything has run, so that the second call is no repetition. newCmd makes
 // the command that reads the reply.
 func evalAs[C redis.Cmder](ctx context.Context, s *Store, newCmd func(context.Context, ...any) C, name string, keys []string, args []any) C {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout+transferTime(args))
+	ctx, cancel := Within(ctx, callTimeout+transferTime(args))
 	defer cancel()
 	script := s.scripts[name]
 	all := make([]any, 3, 3+len(keys)+len(args))
