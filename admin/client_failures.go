@@ -134,8 +134,7 @@ func (c *Client) ListConsumers(ctx context.Context, page Page) (ConsumerPage, er
 	return ConsumerPage{Consumers: each(p.Consumers, fromConsumer), Next: p.NextCursor}, nil
 }
 
-// SendBatch implements API. Values are marshalled here: ErrMarshal comes before what
-// else is wrong.
+// SendBatch implements API. Values are marshalled here.
 func (c *Client) SendBatch(ctx context.Context, topic string, messages []eventbus.Message) ([]string, error) {
 	if n := len(messages); n > eventbus.MaxBatch {
 		return nil, fmt.Errorf("send to topic %q: %w", topic, &eventbus.ArgumentError{

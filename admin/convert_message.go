@@ -1,8 +1,6 @@
 package admin
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"time"
@@ -12,29 +10,8 @@ import (
 	"github.com/seed4933/eventbus/internal/idl"
 )
 
-// toRaw marshals a value as the bus does it.
-func toRaw(value any) (eventbus.Raw, error) {
-	switch v := value.(type) {
-	case eventbus.Raw:
-		return v, nil
-	case *eventbus.Raw:
-		return eventbus.Raw{}, &eventbus.ArgumentError{Field: "value", Reason: "it is a *Raw; pass a Raw"}
-	}
-	payload, err := json.Marshal(value)
-	if v, ok := value.(json.RawMessage); ok {
-		payload = v // as it is, where json.Marshal leaves out spaces
-		if err == nil && !json.Valid(v) {
-			err = errors.New("it is no JSON")
-		}
-	}
-	if err != nil {
-		return eventbus.Raw{}, fmt.Errorf("%w: %w: write a %T as JSON: %w", eventbus.ErrMarshal, eventbus.ErrInvalidArgument, value, err)
-	}
-	return eventbus.Raw{Payload: payload}, nil
-}
-
 func toMessage(m eventbus.Message) (*thriftbus.Message, error) {
-	raw, err := toRaw(m.Value)
+	raw, err := eventbus.RawOf(m.Value)
 	if err != nil {
 		return nil, err
 	}

@@ -2,11 +2,13 @@ package admin_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -95,6 +97,11 @@ func TestErrorsAreTheSameThroughAServer(t *testing.T) {
 	for what, ask := range map[string]func(api admin.API) error{
 		"a wrong name":     func(api admin.API) error { return api.EnableTopic(ctx, "a|b") },
 		"no JSON":          send(topic, make(chan int), 0),
+		"no raw JSON":      send(topic, json.RawMessage("{"), 0),
+		"empty raw JSON":   send(topic, json.RawMessage(nil), 0),
+		"not a number":     send(topic, math.NaN(), 0),
+		"a *Raw":           send(topic, &eventbus.Raw{}, 0),
+		"no JSON anywhere": send("a|b", make(chan int), 0),
 		"a large payload":  send(topic, strings.Repeat("x", 2<<20), 0),
 		"no such topic":    func(api admin.API) error { return api.EnableTopic(ctx, "missing") },
 		"a topic again":    func(api admin.API) error { return api.CreateTopic(ctx, topic, eventbus.TopicConfig{}) },

@@ -19,16 +19,6 @@ import (
 // MaxBatch is the greatest number of events in one SendBatch.
 const MaxBatch = 1000
 
-// Raw is a payload that is sent byte for byte, with its media type. Values that
-// are no Raw are marshalled as JSON; json.RawMessage is sent as it is too, and
-// must be valid JSON. A []byte is marshalled as Go does it, as base64 text.
-type Raw struct {
-	Payload []byte
-	// ContentType defaults to "application/json" when the payload is JSON, else
-	// to "application/octet-stream".
-	ContentType string
-}
-
 // Message is one event of a SendBatch.
 type Message struct {
 	// Value is marshalled as JSON, unless it is a Raw.
@@ -106,26 +96,37 @@ func (b *Bus) Send(ctx context.Context, topic string, value any, opts ...SendOpt
 // It returns their ids. Errors are those of Send.
 func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (ids []string, err error) {
 	doing := func(err error) error { return errs.Doing(err, fmt.Sprintf("send to topic %s", errs.Quote(topic))) }
-	if err := name.Check("topic", topic); err != nil {
-		return nil, doing(err)
-	}
 	if len(messages) > MaxBatch {
 		return nil, doing(errs.Invalid("messages", len(messages), "a batch has at most %d events; send several", MaxBatch))
+	}
+	of := func(i int, err error) error {
+		if len(messages) > 1 {
+			err = fmt.Errorf("event %d of %d: %w", i+1, len(messages), err)
+		}
+		return doing(err)
+	}
+	// Values come first, as they do where they are marshalled far from the bus, by a
+	// client of package admin.
+	entries := make([]wire.Entry, len(messages))
+	for i, m := range messages {
+		raw, err := RawOf(m.Value)
+		if err != nil {
+			return nil, of(i, err)
+		}
+		entries[i].Data, entries[i].ContentType = raw.Payload, raw.ContentType
+	}
+	if err := name.Check("topic", topic); err != nil {
+		return nil, doing(err)
 	}
 	if len(messages) == 0 {
 		return nil, nil
 	}
 	ids = make([]string, len(messages))
-	entries := make([]wire.Entry, len(messages))
 	var due []store.Due // nil while all are due at once
 	now, total := time.Now().UTC(), 0
 	for i, m := range messages {
-		entries[i], err = b.entry(topic, m, now)
-		if err != nil && len(messages) > 1 {
-			err = fmt.Errorf("event %d of %d: %w", i+1, len(messages), err)
-		}
-		if err != nil {
-			return nil, doing(err)
+		if err := b.complete(&entries[i], topic, m, now); err != nil {
+			return nil, of(i, err)
 		}
 		ids[i] = entries[i].ID
 		total += len(entries[i].Data)
@@ -148,37 +149,25 @@ func (b *Bus) SendBatch(ctx context.Context, topic string, messages []Message) (
 	return ids, nil
 }
 
-// entry checks and marshals one message. What the caller may change after a Send
-// that its context has ended is copied: the call may still be under way.
-func (b *Bus) entry(topic string, m Message, now time.Time) (wire.Entry, error) {
-	e := wire.Entry{ID: m.ID, Type: topic, Source: b.cfg.Source, Time: now, Headers: maps.Clone(m.Headers)}
-	switch v := m.Value.(type) {
-	case Raw:
-		e.Data, e.ContentType = slices.Clone(v.Payload), v.ContentType
-	case *Raw:
-		return e, errs.Invalid("value", nil, "it is a *Raw; pass a Raw")
-	case json.RawMessage:
-		if !json.Valid(v) {
-			return e, marshalError(errs.Invalid("value", string(v), "a json.RawMessage that is not valid JSON; pass a Raw for other bytes"))
-		}
-		e.Data = slices.Clone(v)
-	default:
-		data, err := json.Marshal(v)
-		if err != nil {
-			return e, marshalError(fmt.Errorf("write a %T as JSON: %w", v, err))
-		}
-		e.Data = data
-	}
+// complete checks one message, and makes an entry of it that has its payload. What the
+// caller may change after a Send that its context has ended is copied: the call may
+// still be under way.
+func (b *Bus) complete(e *wire.Entry, topic string, m Message, now time.Time) error {
 	if len(e.Data) > b.cfg.MaxPayload {
-		return e, tooLarge(len(e.Data), b.cfg.MaxPayload, "the payload has", "send a reference to it, or raise the limit (Config.MaxPayload; max_payload in a settings file)")
+		return tooLarge(len(e.Data), b.cfg.MaxPayload, "the payload has", "send a reference to it, or raise the limit (Config.MaxPayload; max_payload in a settings file)")
 	}
+	switch m.Value.(type) {
+	case Raw, json.RawMessage:
+		e.Data = slices.Clone(e.Data)
+	}
+	e.ID, e.Type, e.Source, e.Time, e.Headers = m.ID, topic, b.cfg.Source, now, maps.Clone(m.Headers)
 	if e.ID == "" {
 		e.ID = newID()
 		if m.Delay > 0 || !m.DueAt.IsZero() {
 			e.Time = wire.TimeOf(e.ID) // which pending entries need not repeat
 		}
 	}
-	return e, errors.Join(checkID(e.ID), checkContentType(e.ContentType), wire.CheckHeaders(m.Headers), checkDue(m, now))
+	return errors.Join(checkID(e.ID), checkContentType(e.ContentType), wire.CheckHeaders(m.Headers), checkDue(m, now))
 }
 
 // checkDue refuses what lies far off by this process's clock. By Redis's, that which
@@ -193,10 +182,6 @@ func checkDue(m Message, now time.Time) error {
 		return errs.Invalid("DueAt", m.DueAt, "it is more than ten years from now")
 	}
 	return nil
-}
-
-func marshalError(err error) error {
-	return fmt.Errorf("%w: %w: %w", errs.Marshal, errs.InvalidArgument, err)
 }
 
 func tooLarge(size, most int, what, instead string) error {
