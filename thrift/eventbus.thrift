@@ -293,13 +293,13 @@ struct HandlerSettings {
 struct HandlerUpdate {
   /** False: its share of each event waits until it is enabled. */
   1: optional bool enabled
-  /** 1 to 365 days. */
+  /** 1 ms to 365 days. */
   2: optional i64 timeout_ms
   /** 1 or more; 1: no retry. */
   3: optional i32 max_attempts
-  /** 1 to 365 days; where both are set it is not over retry_max_ms. */
+  /** 1 ms to 365 days; where both are set it is not over retry_max_ms. */
   4: optional i64 retry_initial_ms
-  /** 1 to 365 days. */
+  /** 1 ms to 365 days. */
   5: optional i64 retry_max_ms
   /** In one process; 0: as many as the pool has room for. */
   6: optional i32 concurrency
@@ -307,7 +307,7 @@ struct HandlerUpdate {
   7: optional i32 max_abandoned
   /** 0: no breaker. */
   8: optional i32 breaker_failures
-  /** 1 to 365 days. */
+  /** 1 ms to 365 days. */
   9: optional i64 breaker_open_ms
   /** Demands that the topic is at this revision; else Conflict. Default 0: demands nothing. */
   10: optional i64 if_revision

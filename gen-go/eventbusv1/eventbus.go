@@ -4554,14 +4554,14 @@ func (p *HandlerSettings) String() string {
 // 
 // Attributes:
 //  - Enabled: False: its share of each event waits until it is enabled.
-//  - TimeoutMs: 1 to 365 days.
+//  - TimeoutMs: 1 ms to 365 days.
 //  - MaxAttempts: 1 or more; 1: no retry.
-//  - RetryInitialMs: 1 to 365 days; where both are set it is not over retry_max_ms.
-//  - RetryMaxMs: 1 to 365 days.
+//  - RetryInitialMs: 1 ms to 365 days; where both are set it is not over retry_max_ms.
+//  - RetryMaxMs: 1 ms to 365 days.
 //  - Concurrency: In one process; 0: as many as the pool has room for.
 //  - MaxAbandoned: 1 or more.
 //  - BreakerFailures: 0: no breaker.
-//  - BreakerOpenMs: 1 to 365 days.
+//  - BreakerOpenMs: 1 ms to 365 days.
 //  - IfRevision: Demands that the topic is at this revision; else Conflict. Default 0: demands nothing.
 type HandlerUpdate struct {
   Enabled *bool `thrift:"enabled,1" db:"enabled" json:"enabled,omitempty"`
