@@ -20,13 +20,14 @@ import (
 // end sooner.
 const DefaultCallTimeout = 30 * time.Second
 
-// firstAnswer is how long a new connection may take to answer at all: what listens
-// there may be no admin service, and wait for more of its own protocol for ever.
+// firstAnswer is how long the first answer over a new connection may take: what listens
+// there may not be an admin service, and may wait for ever for the rest of a message of
+// its own protocol.
 const firstAnswer = 10 * time.Second
 
 var (
 	errSilent  = fmt.Errorf("nothing has answered there within %v; is that the port of an admin service?", firstAnswer)
-	errStrange = errors.New("what answers there speaks something else than Thrift, as an HTTP server does; is that the port of an admin service?")
+	errStrange = errors.New("what answers there does not speak Thrift, and may be an HTTP server; is that the port of an admin service?")
 	errMute    = errors.New("the connection was closed before anything was answered; the server may be stopping, may have no place free, may speak TLS, or be no admin service")
 )
 
@@ -53,9 +54,9 @@ type ClientConfig struct {
 }
 
 // Client carries out the administration through the Thrift port of a server.
-// Errors are those of the server; ErrUnreachable when it cannot be reached, or its
-// answer does not come, and the error of ctx when that ends first: what a call has
-// begun may then be done. Calls of several goroutines go one after another.
+// Errors are those of the server; ErrUnreachable when it cannot be reached or does not
+// answer in time; and ctx's error when ctx ends first: what was asked may then be done.
+// Calls of several goroutines go one after another.
 type Client struct {
 	cfg ClientConfig
 
@@ -149,7 +150,7 @@ func (c *Client) dropUnlessBusy() error {
 	return c.drop()
 }
 
-// pass gives up the turn. Close has not had it if it came before.
+// pass gives up the turn, and closes the connection where Close came during it.
 func (c *Client) pass() {
 	<-c.turn
 	if c.life.Err() != nil {
@@ -166,7 +167,8 @@ func (c *Client) drop() error {
 	return err
 }
 
-// connect dials, unless a connection stands that its server has not closed.
+// connect returns the connection that stands, or a new one where there is none, or where
+// the server has closed it.
 func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 	if c.conn != nil && quiet.Socket(c.conn.raw) {
 		return c.conn, nil

@@ -16,16 +16,17 @@ import (
 const (
 	// maxJobs is how many jobs run in one service at once.
 	maxJobs = 16
-	// jobBeat is how often a running job tells how far it is, and asks whether it
-	// is wanted any more.
+	// jobBeat is how often a running job writes how far it is, and reads whether it was
+	// cancelled.
 	jobBeat = 500 * time.Millisecond
 	// jobAtOnce is how long the beginning of a job, and its cancelling, wait for its
 	// end: most are that short.
 	jobAtOnce = 250 * time.Millisecond
-	// jobLast is for how long the end of a job is tried to be told.
+	// jobLast is how long the writing of a job's end is tried again, where Redis does not
+	// take it.
 	jobLast = 30 * time.Second
-	// jobClosing is for how long Close waits for the jobs, and for their ends to be
-	// told, before it ends the calls that are under way.
+	// jobClosing is how long Close waits for the jobs to end, and for their ends to be
+	// written, before it ends the calls that are under way.
 	jobClosing = 2 * time.Second
 )
 
@@ -75,9 +76,9 @@ func (js *jobs) init(records *eventbus.JobRecords) {
 	js.store, js.running, js.closing = jobStore{records}, map[string]*running{}, make(chan struct{})
 }
 
-// begin starts a job and waits a moment for its end. What is wrong with the topic is
-// an error at once, and no job. Once it runs it is no error that Redis does not tell
-// of it: then it is as it is known here.
+// begin starts a job and waits for its end, for jobAtOnce at most. One that fails by then
+// and has moved nothing is an error, and leaves no record. Once it runs it is no error
+// that its record cannot be read: it is returned as it is known here.
 func (js *jobs) begin(ctx context.Context, j Job, filter eventbus.FailureFilter, move mover) (Job, error) {
 	doing := func(err error) error {
 		return fmt.Errorf("begin to %s failures of topic %q, group %q: %w", j.Kind, clip(j.Topic, maxName), clip(j.Group, maxName), err)
@@ -191,9 +192,10 @@ func (js *jobs) run(ctx context.Context, r *running, filter eventbus.FailureFilt
 	close(r.ended)
 }
 
-// tell writes the end of a job, and returns it as it stands then. While Redis cannot
-// be reached it tries again for some time, and once more when the service is closed;
-// what then still stands there as running is seen as interrupted.
+// tell writes the end of a job, and returns it as it stands then. While Redis cannot be
+// reached it tries again, for jobLast at most, and once more when the service is closed.
+// A record that is not written even so stands as running, and counts as interrupted
+// after jobSilent.
 func (js *jobs) tell(ctx context.Context, j Job, cancelled bool) Job {
 	ctx, cancel := context.WithTimeout(ctx, jobLast)
 	defer cancel()

@@ -127,7 +127,7 @@ func TestClientAtAPortThatNeverAnswers(t *testing.T) {
 // that is not known.
 func TestClientAtAPortThatIsNone(t *testing.T) {
 	t.Parallel()
-	const strange = "speaks something else than Thrift"
+	const strange = "does not speak Thrift"
 	for name, c := range map[string]struct {
 		answer func(conn net.Conn) error
 		says   string

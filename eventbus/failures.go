@@ -80,8 +80,8 @@ const (
 	ReasonNoHandler FailureReason = "no_handler"
 )
 
-// Failures administers the failures of the bus's group: what handlers could not
-// do, some of it to be tried again, the rest dead.
+// Failures administers the failures of a group, that of the bus unless InGroup names
+// another: what handlers could not do, some of it to be tried again, the rest dead.
 type Failures struct {
 	bus   *Bus
 	group string
@@ -224,7 +224,8 @@ func checkState(s FailureState) error {
 	return errs.Invalid("state", string(s), "%q or %q is right", Dead, Retrying)
 }
 
-// keys finds the bus's group in a topic.
+// keys reads a topic, and returns the keys of the group in it: ErrTopicNotFound,
+// ErrGroupNotFound.
 func (f *Failures) keys(ctx context.Context, topic string) (*store.Keys, *store.Topic, error) {
 	t, err := f.bus.Topics().read(ctx, topic)
 	if err != nil {

@@ -17,7 +17,8 @@ import (
 // batchSize is how many failures one call to Redis replays or discards.
 const batchSize = 200
 
-// FailureFilter picks failures. At least one field must say which, or All.
+// FailureFilter picks failures. At least one of IDs, Handler, Before and All must be set;
+// with Handler and Before those are picked that match both.
 type FailureFilter struct {
 	// IDs picks by id, dead or retrying. It goes with no other field.
 	IDs []string

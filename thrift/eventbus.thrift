@@ -454,7 +454,7 @@ struct FailurePage {
   2: string next_cursor
 }
 
-/** Which failures are replayed or discarded. One of ids, handler, before_ms, all must be set. */
+/** Which failures are replayed or discarded. At least one of ids, handler, before_ms and all must be set. */
 struct FailureSelection {
   /** It must be set. */
   1: string topic
@@ -462,7 +462,7 @@ struct FailureSelection {
   2: string group
   /** These, at most 1000, in whichever state; goes with none of the others. */
   3: optional list<string> ids
-  /** Those of this handler. */
+  /** Those of this handler; with before_ms those that are both. */
   4: optional string handler
   /** Those that failed last before this time, which is after 1970. */
   5: optional i64 before_ms
@@ -553,7 +553,7 @@ struct DelayedEvent {
 
 /** A part of the delayed events of a topic in a group. */
 struct DelayedPage {
-  /** The one that is due first first. Overdue ones stand here until a process moves them. */
+  /** The earliest due first. Overdue ones stand here until a process moves them. */
   1: list<DelayedEvent> events
   /** Empty: this is the last page. */
   2: string next_cursor
@@ -734,7 +734,7 @@ service EventAdmin {
   void resetHandler(1: HandlerRef handler)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
-  /** The failures of a state, those that failed first, or are due first, first. */
+  /** The failures of a state: dead ones by the time of their death, retrying ones by their next attempt, the earliest first. */
   FailurePage listFailures(1: FailureQuery query)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
@@ -765,7 +765,7 @@ service EventAdmin {
   Job cancelJob(1: string id)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated)
 
-  /** The delayed events of a topic in a group, the one that is due first first. */
+  /** The delayed events of a topic in a group, the earliest due first. */
   DelayedPage listDelayed(1: string topic, 2: string group, 3: Page page)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 

@@ -7596,13 +7596,13 @@ func (p *FailurePage) String() string {
   return fmt.Sprintf("FailurePage(%+v)", *p)
 }
 
-// Which failures are replayed or discarded. One of ids, handler, before_ms, all must be set.
+// Which failures are replayed or discarded. At least one of ids, handler, before_ms and all must be set.
 // 
 // Attributes:
 //  - Topic: It must be set.
 //  - Group: Empty: the server's.
 //  - Ids: These, at most 1000, in whichever state; goes with none of the others.
-//  - Handler: Those of this handler.
+//  - Handler: Those of this handler; with before_ms those that are both.
 //  - BeforeMs: Those that failed last before this time, which is after 1970.
 //  - All: Each one.
 //  - State: Default DEAD.
@@ -8771,7 +8771,7 @@ func (p *DelayedEvent) String() string {
 // A part of the delayed events of a topic in a group.
 // 
 // Attributes:
-//  - Events: The one that is due first first. Overdue ones stand here until a process moves them.
+//  - Events: The earliest due first. Overdue ones stand here until a process moves them.
 //  - NextCursor: Empty: this is the last page.
 type DelayedPage struct {
   Events []*DelayedEvent `thrift:"events,1" db:"events" json:"events"`
@@ -11007,7 +11007,7 @@ type EventAdmin interface {  //What operators do.
   // Parameters:
   //  - Handler
   ResetHandler(ctx context.Context, handler *HandlerRef) (_err error)
-  // The failures of a state, those that failed first, or are due first, first.
+  // The failures of a state: dead ones by the time of their death, retrying ones by their next attempt, the earliest first.
   // 
   // Parameters:
   //  - Query
@@ -11046,7 +11046,7 @@ type EventAdmin interface {  //What operators do.
   // Parameters:
   //  - ID
   CancelJob(ctx context.Context, id string) (_r *Job, _err error)
-  // The delayed events of a topic in a group, the one that is due first first.
+  // The delayed events of a topic in a group, the earliest due first.
   // 
   // Parameters:
   //  - Topic
@@ -11631,7 +11631,7 @@ func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef
   return nil
 }
 
-// The failures of a state, those that failed first, or are due first, first.
+// The failures of a state: dead ones by the time of their death, retrying ones by their next attempt, the earliest first.
 // 
 // Parameters:
 //  - Query
@@ -11865,7 +11865,7 @@ func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "cancelJob failed: unknown result")
 }
 
-// The delayed events of a topic in a group, the one that is due first first.
+// The delayed events of a topic in a group, the earliest due first.
 // 
 // Parameters:
 //  - Topic

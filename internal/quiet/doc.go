@@ -1,3 +1,4 @@
-// Package quiet looks whether a connection that waits for its next use is still good:
-// between two calls of Thrift the peer has nothing to say.
+// Package quiet tells whether an idle connection can be used again. Between two calls of
+// Thrift the peer sends nothing: whatever has arrived, be it the end of the connection,
+// makes it useless.
 package quiet

@@ -4,6 +4,6 @@ package quiet
 
 import "net"
 
-// Socket cannot tell here that the peer has closed the connection: the call
-// over it fails then.
+// Socket returns true: on this system it cannot tell whether the peer has closed the
+// connection. A call over one that is closed fails.
 func Socket(net.Conn) bool { return true }

@@ -9,8 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Socket says that the peer has neither closed the connection nor sent
-// anything that was not read. It does not wait and takes nothing.
+// Socket tells whether the peer has neither closed the connection nor sent anything that
+// was not read. It does not block, and leaves there what has arrived. A connection that
+// is no syscall.Conn counts as quiet.
 func Socket(conn net.Conn) bool {
 	socket, ok := conn.(syscall.Conn)
 	if !ok {

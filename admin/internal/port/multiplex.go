@@ -15,7 +15,7 @@ import (
 // Calls that name no service reach the fallback, which may be nil. A call that
 // names one that is not there is answered with an UNKNOWN_METHOD exception that
 // names those that are; thrift.TMultiplexedProcessor would leave it unanswered
-// and its arguments unread, so that the connection were lost.
+// and its arguments unread, so that the connection would be lost.
 func Multiplex(services map[string]thrift.TProcessor, fallback thrift.TProcessor) thrift.TProcessor {
 	return &multiplexer{services: maps.Clone(services), fallback: fallback}
 }
