@@ -168,7 +168,7 @@ func (t *Thrift) Handle(ctx context.Context, event *eventbus.Event) error {
 	if err != nil {
 		return err
 	}
-	return t.outcome(result)
+	return t.outcome(event.Handler, result)
 }
 
 // call sends the event over a kept connection, or else a new one.

@@ -211,7 +211,7 @@ func FuzzThriftAnswer(f *testing.F) {
 		answer := h.speak(conn, conn).call(context.Background(), &thriftbus.Event{})
 		require.True(t, (answer.err == nil) != (answer.result == nil))
 		if answer.err == nil {
-			_ = h.outcome(answer.result)
+			_ = h.outcome("h", answer.result)
 		} else {
 			require.NotEmpty(t, answer.err.Error())
 		}

@@ -87,8 +87,8 @@ func TestThrift_Bus(t *testing.T) {
 		reasons[f.EventID] = string(f.Reason) + ": " + f.Error
 	}
 	require.Equal(t, map[string]string{
-		"reject":   "rejected: rejected: handler at " + server.address + " answered REJECT: as reject",
-		"hopeless": "exhausted: handler at " + server.address + " answered RETRY: as hopeless",
+		"reject":   `rejected: rejected: handler "bill" at ` + server.address + " answered REJECT: as reject",
+		"hopeless": `exhausted: handler "bill" at ` + server.address + " answered RETRY: as hopeless",
 	}, reasons)
 	require.Empty(t, calls, "nothing runs more often than that")
 }

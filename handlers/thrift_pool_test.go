@@ -128,7 +128,7 @@ func TestThrift_Concurrency(t *testing.T) {
 				}
 				err := h.Handle(t.Context(), newEvent(id, "1"))
 				running.Add(-1)
-				if want := "handler at " + server.address + " answered RETRY: " + id; err.Error() != want {
+				if want := `handler "h" at ` + server.address + " answered RETRY: " + id; err.Error() != want {
 					t.Errorf("%v, want %v", err, want)
 				}
 			}

@@ -159,23 +159,30 @@ func TestThrift_Outcomes(t *testing.T) {
 	text := thrift.StringPtr
 	ms := thrift.Int64Ptr
 	failed := func(outcome, message, wrong string) *ThriftOutcomeError {
-		return &ThriftOutcomeError{Address: server.address, Outcome: outcome, Message: message, Wrong: wrong}
+		return &ThriftOutcomeError{Address: server.address, Handler: "h", Outcome: outcome, Message: message, Wrong: wrong}
 	}
-	const known = "right are DONE (1), RETRY (2), RETRY_AFTER (3) and REJECT (4); it counts as RETRY"
+	const (
+		known   = "right are DONE (1), RETRY (2), RETRY_AFTER (3) and REJECT (4); it counts as RETRY"
+		unsaid  = "without a message; one that says why is right"
+		nothing = "with retry_after_ms 5, which is for RETRY_AFTER alone; it is not used"
+	)
 	for _, c := range []struct {
 		answer *result
 		want   error
 	}{
 		{&result{Outcome: thriftbus.Outcome_DONE, Message: text("unused"), RetryAfterMs: ms(5)}, nil},
-		{&result{Outcome: thriftbus.Outcome_RETRY, Message: text("bank is down"), RetryAfterMs: ms(5)}, failed("RETRY", "bank is down", "")},
-		{&result{Outcome: thriftbus.Outcome_RETRY}, failed("RETRY", "", "")},
+		{&result{Outcome: thriftbus.Outcome_RETRY, Message: text("bank is down")}, failed("RETRY", "bank is down", "")},
+		{&result{Outcome: thriftbus.Outcome_RETRY, Message: text("bank is down"), RetryAfterMs: ms(5)}, failed("RETRY", "bank is down", nothing)},
+		{&result{Outcome: thriftbus.Outcome_RETRY}, failed("RETRY", "", unsaid)},
+		{&result{Outcome: thriftbus.Outcome_RETRY, Message: text(" ")}, failed("RETRY", " ", unsaid)},
 		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, Message: text("later"), RetryAfterMs: ms(1500)}, eventbus.RetryAfter(1500*time.Millisecond, failed("RETRY_AFTER", "later", ""))},
-		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, RetryAfterMs: ms(math.MaxInt64)}, eventbus.RetryAfter(eventbus.MaxDelay, failed("RETRY_AFTER", "", ""))},
-		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, RetryAfterMs: ms(0)}, failed("RETRY_AFTER", "", "with retry_after_ms 0, where more than 0 is right; it counts as RETRY")},
-		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, RetryAfterMs: ms(-1)}, failed("RETRY_AFTER", "", "with retry_after_ms -1, where more than 0 is right; it counts as RETRY")},
-		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, Message: text("m")}, failed("RETRY_AFTER", "m", "without retry_after_ms, which it needs; it counts as RETRY")},
+		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, RetryAfterMs: ms(math.MaxInt64)}, eventbus.RetryAfter(eventbus.MaxDelay, failed("RETRY_AFTER", "", unsaid))},
+		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, Message: text("m"), RetryAfterMs: ms(0)}, failed("RETRY_AFTER", "m", "with retry_after_ms 0; 1 or more is right, and it counts as RETRY")},
+		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, RetryAfterMs: ms(-1)}, failed("RETRY_AFTER", "", "with retry_after_ms -1; 1 or more is right, and it counts as RETRY; "+unsaid)},
+		{&result{Outcome: thriftbus.Outcome_RETRY_AFTER, Message: text("m")}, failed("RETRY_AFTER", "m", "without retry_after_ms; 1 or more is right, and it counts as RETRY")},
 		{&result{Outcome: thriftbus.Outcome_REJECT, Message: text("no such customer")}, eventbus.Reject(failed("REJECT", "no such customer", ""))},
-		{&result{Outcome: thriftbus.Outcome_REJECT}, eventbus.Reject(failed("REJECT", "", ""))},
+		{&result{Outcome: thriftbus.Outcome_REJECT}, eventbus.Reject(failed("REJECT", "", unsaid))},
+		{&result{Outcome: thriftbus.Outcome_REJECT, RetryAfterMs: ms(5)}, eventbus.Reject(failed("REJECT", "", nothing+"; "+unsaid))},
 		{&result{Outcome: 7, Message: text("new")}, failed("outcome 7", "new", known)},
 		{&result{Outcome: -1}, failed("outcome -1", "", known)},
 		{&result{}, failed("outcome 0", "", "or none; "+known)},
@@ -183,7 +190,8 @@ func TestThrift_Outcomes(t *testing.T) {
 		answers <- c.answer
 		require.Equal(t, c.want, h.Handle(t.Context(), newEvent("1", "1")), "%v", c.answer)
 	}
-	require.EqualError(t, failed("outcome 7", "new", known), "handler at "+server.address+" answered outcome 7 ("+known+"): new")
+	require.EqualError(t, failed("outcome 7", "new", known), `handler "h" at `+server.address+" answered outcome 7 ("+known+"): new")
+	require.EqualError(t, failed("REJECT", "", unsaid), `handler "h" at `+server.address+" answered REJECT ("+unsaid+")")
 	accepted, _ := server.counts()
 	require.Equal(t, 1, accepted, "what an answer says does not cost its connection")
 }
