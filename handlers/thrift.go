@@ -64,14 +64,16 @@ type ThriftConfig struct {
 	// host. It is not changed. Defaults to none: plain TCP.
 	TLS *tls.Config
 	// MaxIdle is how many connections are kept open for reuse. Each one holds a
-	// thread of a TThreadPoolServer. Defaults to DefaultThriftMaxIdle (16).
+	// thread of a TThreadPoolServer. Defaults to DefaultThriftMaxIdle (16); below 0 is
+	// an error.
 	MaxIdle int
 	// DialTimeout is how long it may take to connect, TLS included; the handler's
-	// timeout ends it earlier. Defaults to DefaultThriftDialTimeout (5 s).
+	// timeout ends it earlier. Defaults to DefaultThriftDialTimeout (5 s); below 0 is
+	// an error.
 	DialTimeout time.Duration
 	// IdleTimeout is how long a connection is kept without being used; best less
 	// than the server, and what is on the way to it, keeps one.
-	// Defaults to DefaultThriftIdleTimeout (50 s).
+	// Defaults to DefaultThriftIdleTimeout (50 s); below 0 is an error.
 	IdleTimeout time.Duration
 }
 
@@ -116,13 +118,11 @@ type Thrift struct {
 	close   context.CancelFunc
 }
 
-// NewThrift returns a Thrift that calls the server at host:port. What is wrong
-// with the arguments is an *eventbus.ArgumentError. Nothing is connected to yet.
+// NewThrift returns a Thrift that calls the server at host:port. Each thing that is
+// wrong with the arguments is an *eventbus.ArgumentError; they are joined. Nothing is
+// connected to yet.
 func NewThrift(address string, cfg ThriftConfig) (*Thrift, error) {
-	if err := checkThriftAddress(address); err != nil {
-		return nil, err
-	}
-	cfg, err := checkThriftConfig(cfg)
+	cfg, err := checkThrift(address, cfg)
 	if err != nil {
 		return nil, err
 	}

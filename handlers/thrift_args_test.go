@@ -60,3 +60,18 @@ func TestNewThrift_Defaults(t *testing.T) {
 		}, h.cfg)
 	}
 }
+
+// All that is wrong is said at once.
+func TestNewThrift_SaysAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	_, err := NewThrift(":70000", ThriftConfig{
+		Protocol: "json", Unframed: true, Service: "a:b", Token: "secret\n", MaxIdle: -1, DialTimeout: -1, IdleTimeout: -1,
+	})
+	require.EqualError(t, err, `invalid address ":70000": it names no host, and its port is not between 1 and 65535; give HOST:PORT such as 127.0.0.1:9091
+invalid ThriftConfig.Protocol "json": right are: binary, compact, header
+invalid ThriftConfig.Service "a:b": a name without colons and control characters is right, as the server registers it
+invalid ThriftConfig.Token: at most 8192 bytes without control characters are right
+invalid ThriftConfig.MaxIdle -1: it is negative; give a number, or 0 for 16
+invalid ThriftConfig.DialTimeout -1ns: it is negative; give a duration, or 0 for 5s
+invalid ThriftConfig.IdleTimeout -1ns: it is negative; give a duration, or 0 for 50s`)
+}

@@ -40,7 +40,7 @@ type WebhookOptions struct {
 	Headers http.Header
 	// MaxIdleConns is how many connections to the receiver are kept open for
 	// reuse; best the number of runs that may be under way at once. Not used
-	// with Client. Defaults to DefaultMaxIdleConns (64).
+	// with Client. Defaults to DefaultMaxIdleConns (64); below 0 is an error.
 	MaxIdleConns int
 }
 
@@ -73,19 +73,17 @@ type Webhook struct {
 }
 
 // NewWebhook returns a Webhook that posts to an absolute http or https URL.
-// What is wrong with the arguments is an *eventbus.ArgumentError. Nothing is sent yet.
+// Each thing that is wrong with the arguments is an *eventbus.ArgumentError; they are
+// joined. Nothing is sent yet.
 func NewWebhook(address string, opts WebhookOptions) (*Webhook, error) {
 	target, err := parseTarget(address)
-	if err != nil {
-		return nil, err
-	}
-	headers, host, err := checkHeaders(opts.Headers)
-	if err != nil {
-		return nil, err
-	}
+	headers, host, bad := checkHeaders(opts.Headers)
 	if opts.MaxIdleConns < 0 {
-		return nil, invalid("WebhookOptions.MaxIdleConns", strconv.Itoa(opts.MaxIdleConns),
-			fmt.Sprintf("it is negative; give a number, or 0 for %d", DefaultMaxIdleConns), nil)
+		bad = append(bad, invalid("WebhookOptions.MaxIdleConns", strconv.Itoa(opts.MaxIdleConns),
+			fmt.Sprintf("it is negative; give a number, or 0 for %d", DefaultMaxIdleConns), nil))
+	}
+	if err := errors.Join(append([]error{err}, bad...)...); err != nil {
+		return nil, err
 	}
 	w := &Webhook{
 		url:     target,

@@ -2,9 +2,11 @@ package handlers
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,24 +62,13 @@ func shownURL(u *url.URL) string {
 // checkHeaders returns a copy of the headers with canonical names, and the value
 // of Host, which net/http wants apart. What net/http would refuse at each send
 // is refused here once. Values are not quoted: they may be secrets.
-func checkHeaders(headers http.Header) (copied http.Header, host string, err error) {
+func checkHeaders(headers http.Header) (copied http.Header, host string, bad []error) {
 	copied = make(http.Header, len(headers)+3)
-	for name, values := range headers {
-		wrong := func(reason string) (http.Header, string, error) {
-			return nil, "", invalid("WebhookOptions.Headers", strconv.Quote(name), reason, nil)
-		}
-		if !isToken(name) {
-			return wrong("its name is not an HTTP token: letters, digits and !#$%&'*+-.^_`|~")
-		}
-		canonical := textproto.CanonicalMIMEHeaderKey(name)
-		switch canonical {
-		case "Content-Type", "Content-Length", "Transfer-Encoding", "Content-Encoding", "Trailer", "Connection":
-			return wrong("it is set by the CloudEvents HTTP binding; leave it out")
-		}
-		for _, value := range values {
-			if strings.ContainsFunc(value, isControl) {
-				return wrong("its value holds a control character; leave those out")
-			}
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		values, canonical := headers[name], textproto.CanonicalMIMEHeaderKey(name)
+		if reason := wrongHeader(name, canonical, values); reason != "" {
+			bad = append(bad, invalid("WebhookOptions.Headers", strconv.Quote(name), reason, nil))
+			continue
 		}
 		if canonical == "Host" {
 			if len(values) > 0 {
@@ -87,8 +78,24 @@ func checkHeaders(headers http.Header) (copied http.Header, host string, err err
 		}
 		copied[canonical] = append(copied[canonical], values...)
 	}
-	return copied, host, nil
+	return copied, host, bad
 }
+
+// wrongHeader says what is wrong with a header, and what would be right; "" for nothing.
+func wrongHeader(name, canonical string, values []string) string {
+	switch {
+	case !isToken(name):
+		return "its name is not an HTTP token: letters, digits and !#$%&'*+-.^_`|~"
+	case slices.Contains(boundHeaders, canonical):
+		return "it is set by the CloudEvents HTTP binding; leave it out"
+	case slices.ContainsFunc(values, func(value string) bool { return strings.ContainsFunc(value, isControl) }):
+		return "its value holds a control character; leave those out"
+	}
+	return ""
+}
+
+// boundHeaders are those that are the binding's.
+var boundHeaders = []string{"Content-Type", "Content-Length", "Transfer-Encoding", "Content-Encoding", "Trailer", "Connection"}
 
 func isToken(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {

@@ -60,3 +60,14 @@ func TestNewWebhook_Invalid(t *testing.T) {
 		})
 	}
 }
+
+// All that is wrong is said at once; of several headers in the order of their names.
+func TestNewWebhook_SaysAllThatIsWrong(t *testing.T) {
+	t.Parallel()
+	_, err := NewWebhook("", WebhookOptions{Headers: http.Header{"Trailer": {"x"}, "b": {"\n"}, "a b": {"x"}}, MaxIdleConns: -1})
+	require.EqualError(t, err, `invalid url: it is empty; give an absolute http or https URL
+invalid WebhookOptions.Headers "Trailer": it is set by the CloudEvents HTTP binding; leave it out
+invalid WebhookOptions.Headers "a b": its name is not an HTTP token: letters, digits and !#$%&'*+-.^_`+"`"+`|~
+invalid WebhookOptions.Headers "b": its value holds a control character; leave those out
+invalid WebhookOptions.MaxIdleConns -1: it is negative; give a number, or 0 for 64`)
+}

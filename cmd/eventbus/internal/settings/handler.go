@@ -139,7 +139,22 @@ func (r *reader) webhook(h *Handler, n *yaml.Node) {
 		_ = w.Close() // it has no connection yet
 		return
 	}
-	// The value is not quoted: a URL's query may hold a secret.
+	for _, one := range joined(err) {
+		r.wrongWebhook(n, one)
+	}
+}
+
+// joined takes apart what errors.Join has put together.
+func joined(err error) []error {
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		return several.Unwrap()
+	}
+	return []error{err}
+}
+
+// wrongWebhook tells of one thing that is wrong with a handler at the key that it is
+// of. The value is not quoted: a URL's query may hold a secret.
+func (r *reader) wrongWebhook(n *yaml.Node, err error) {
 	var argument *eventbus.ArgumentError
 	switch {
 	case !errors.As(err, &argument):

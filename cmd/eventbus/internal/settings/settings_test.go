@@ -127,13 +127,15 @@ topics:
 	require.Equal(t, 3, f.Topics[1].Handlers[0].Config.Retry.MaxAttempts)
 }
 
+// handler is a file with one handler, whose other lines begin at line 5.
+func handler(lines string) string {
+	return "topics:\n  - name: orders\n    handlers:\n      - id: h\n" + lines
+}
+
 // Each file is wrong in one place; the error says where, what, and what would
 // be right.
 func TestWrong(t *testing.T) {
 	t.Parallel()
-	handler := func(lines string) string {
-		return "topics:\n  - name: orders\n    handlers:\n      - id: h\n" + lines
-	}
 	const thrift = "        type: thrift\n        address: 127.0.0.1:9091\n"
 	for _, c := range []struct {
 		text string
@@ -271,6 +273,14 @@ func TestAllProblemsAreTold(t *testing.T) {
 	_, err := settings.Parse("x.yaml", []byte("groups: a\nconcurrency: x\n"))
 	require.EqualError(t, err, `x.yaml:1: unknown key "groups" in the file; its keys are: redis, namespace, group, concurrency, `+
 		`max_payload, stop_timeout, http, topics, admin; x.yaml:2: concurrency is "x"; a whole number from 1 to 100000 is right`)
+	_, err = settings.Parse("x.yaml", []byte(handler("        type: thrift\n        address: localhost\n        service: 'a:b'\n        token: secret\n")))
+	for _, says := range []string{"x.yaml:6: address is wrong: ", "x.yaml:7: service is wrong: ", "x.yaml:8: token is wrong: "} {
+		require.ErrorContains(t, err, says)
+	}
+	_, err = settings.Parse("x.yaml", []byte(handler("        type: webhook\n        url: /hook\n        headers: {a b: x, Trailer: x}\n")))
+	for _, says := range []string{"x.yaml:6: the url is wrong: ", "x.yaml:7: header \"Trailer\" is wrong: ", "x.yaml:7: header \"a b\" is wrong: "} {
+		require.ErrorContains(t, err, says)
+	}
 	_, err = settings.Parse("x.yaml", []byte("a: 1\nb: 1\nc: 1\nd: 1\ne: 1\nf: 1\ng: 1\n"))
 	require.ErrorContains(t, err, "x.yaml:5:")
 	require.ErrorContains(t, err, "; and 2 more")

@@ -78,6 +78,13 @@ func (r *reader) thrift(h *Handler, n *yaml.Node) {
 		_ = t.Close() // it has no connection yet
 		return
 	}
+	for _, one := range joined(err) {
+		r.wrongThrift(n, one)
+	}
+}
+
+// wrongThrift tells of one thing that is wrong with a handler at the key that it is of.
+func (r *reader) wrongThrift(n *yaml.Node, err error) {
 	var argument *eventbus.ArgumentError
 	if !errors.As(err, &argument) {
 		r.wrong(n, "%v", err)
