@@ -105,6 +105,9 @@ func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
 		require.NoError(t, err, listen)
 		require.NoError(t, server.Close())
 	}
+	_, err := admin.Listen(s, admin.ServerConfig{Listen: "nonsense", Token: "two words"})
+	require.ErrorContains(t, err, "invalid Listen \"nonsense\": ")
+	require.ErrorContains(t, err, "invalid Token: ")
 	for _, bad := range []admin.ServerConfig{{Listen: "nonsense"}, {Listen: "127.0.0.1:0", Token: "two words"}, {Listen: "127.0.0.1:0", Token: "ü"}} {
 		_, err := admin.Listen(s, bad)
 		require.ErrorIs(t, err, eventbus.ErrInvalidArgument)

@@ -54,7 +54,7 @@ type ServerConfig struct {
 	// of than is warned of are logged at level debug. Defaults to slog.Default().
 	Logger *slog.Logger
 	// StopTimeout is how long calls under way may take at the end. Defaults to
-	// DefaultStopTimeout.
+	// DefaultStopTimeout; below 0 they are ended at once.
 	StopTimeout time.Duration
 }
 
@@ -183,21 +183,19 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// address is where to listen, if that may be.
+// address is where to listen, or all that is wrong with the settings.
 func (cfg *ServerConfig) address() (*net.TCPAddr, error) {
 	listen := cmp.Or(cfg.Listen, DefaultListen)
 	wrong := func(reason string) error {
 		return &eventbus.ArgumentError{Field: "Listen", Value: fmt.Sprintf("%q", listen), Reason: reason}
 	}
+	var bad []error
 	address, err := net.ResolveTCPAddr("tcp", listen)
-	if err != nil {
-		return nil, wrong(fmt.Sprintf("%v; HOST:PORT is right", err))
+	switch {
+	case err != nil:
+		bad = append(bad, wrong(fmt.Sprintf("%v; HOST:PORT is right", err)))
+	case !address.IP.IsLoopback() && !certified(cfg.TLS) && cfg.Token == "":
+		bad = append(bad, wrong("others than this machine reach it, and anybody could change everything; set a token, or TLS with clients' certificates, or listen on 127.0.0.1"))
 	}
-	if err := checkToken(cfg.Token); err != nil {
-		return nil, err
-	}
-	if !address.IP.IsLoopback() && !certified(cfg.TLS) && cfg.Token == "" {
-		return nil, wrong("others than this machine reach it, and anybody could change everything; set a token, or TLS with clients' certificates, or listen on 127.0.0.1")
-	}
-	return address, nil
+	return address, errors.Join(append(bad, checkToken(cfg.Token))...)
 }
