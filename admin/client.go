@@ -209,8 +209,8 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 	return c.conn, nil
 }
 
-// ask carries out one call within timeout; 0 for as long as ctx lasts.
-func ask[T any](ctx context.Context, c *Client, timeout time.Duration, do func(ctx context.Context, conn *clientConn) (T, error)) (answer T, err error) {
+// askWithin carries out one call within timeout; 0 for as long as ctx lasts.
+func askWithin[T any](ctx context.Context, c *Client, timeout time.Duration, do func(ctx context.Context, conn *clientConn) (T, error)) (answer T, err error) {
 	call, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if timeout > 0 {
@@ -293,13 +293,13 @@ func over(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// asked is ask within the usual time.
-func asked[T any](ctx context.Context, c *Client, do func(ctx context.Context, conn *clientConn) (T, error)) (T, error) {
-	return ask(ctx, c, c.cfg.CallTimeout, do)
+// ask is askWithin for the usual time.
+func ask[T any](ctx context.Context, c *Client, do func(ctx context.Context, conn *clientConn) (T, error)) (T, error) {
+	return askWithin(ctx, c, c.cfg.CallTimeout, do)
 }
 
-// told is asked for a call without an answer.
-func told(ctx context.Context, c *Client, do func(ctx context.Context, conn *clientConn) error) error {
-	_, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (nothing, error) { return nothing{}, do(ctx, conn) })
+// tell is ask for a call without an answer.
+func tell(ctx context.Context, c *Client, do func(ctx context.Context, conn *clientConn) error) error {
+	_, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (nothing, error) { return nothing{}, do(ctx, conn) })
 	return err
 }

@@ -14,7 +14,7 @@ func (c *Client) ListFailures(ctx context.Context, topic, group string, q eventb
 	if err := failureStates.known("state", q.State); err != nil {
 		return eventbus.FailurePage{}, fmt.Errorf("list failures of topic %q, group %q: %w", topic, group, err)
 	}
-	p, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.FailurePage, error) {
+	p, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.FailurePage, error) {
 		return conn.admin.ListFailures(ctx, toFailureQuery(topic, group, q))
 	})
 	if err != nil {
@@ -25,7 +25,7 @@ func (c *Client) ListFailures(ctx context.Context, topic, group string, q eventb
 
 // GetFailure implements API.
 func (c *Client) GetFailure(ctx context.Context, topic, group, id string) (eventbus.Failure, error) {
-	f, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.Failure, error) {
+	f, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.Failure, error) {
 		return conn.admin.GetFailure(ctx, topic, group, id)
 	})
 	if err != nil {
@@ -36,7 +36,7 @@ func (c *Client) GetFailure(ctx context.Context, topic, group, id string) (event
 
 // CountFailures implements API.
 func (c *Client) CountFailures(ctx context.Context, topic, group string) (eventbus.FailureCount, error) {
-	n, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.FailureCount, error) {
+	n, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.FailureCount, error) {
 		return conn.admin.CountFailures(ctx, topic, group)
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func (c *Client) DiscardFailures(ctx context.Context, topic, group string, filte
 
 // job carries out a call that returns a job.
 func (c *Client) job(ctx context.Context, do func(ctx context.Context, conn *clientConn) (*thriftbus.Job, error)) (Job, error) {
-	j, err := asked(ctx, c, do)
+	j, err := ask(ctx, c, do)
 	if err != nil {
 		return Job{}, err
 	}
@@ -88,7 +88,7 @@ func (c *Client) CancelJob(ctx context.Context, id string) (Job, error) {
 
 // ListDelayed implements API.
 func (c *Client) ListDelayed(ctx context.Context, topic, group string, q eventbus.DelayedQuery) (eventbus.DelayedPage, error) {
-	p, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.DelayedPage, error) {
+	p, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.DelayedPage, error) {
 		return conn.admin.ListDelayed(ctx, topic, group, toPage(Page{Limit: q.Limit, Cursor: q.Cursor}))
 	})
 	if err != nil {
@@ -99,25 +99,25 @@ func (c *Client) ListDelayed(ctx context.Context, topic, group string, q eventbu
 
 // CancelDelayed implements API.
 func (c *Client) CancelDelayed(ctx context.Context, topic, id string) ([]string, error) {
-	return asked(ctx, c, func(ctx context.Context, conn *clientConn) ([]string, error) {
+	return ask(ctx, c, func(ctx context.Context, conn *clientConn) ([]string, error) {
 		return conn.admin.CancelDelayed(ctx, topic, id)
 	})
 }
 
 // ListUnreadable implements API.
 func (c *Client) ListUnreadable(ctx context.Context, topic, group string, most int) (eventbus.UnreadableEvents, error) {
-	u, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.UnreadableEvents, error) {
+	u, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.UnreadableEvents, error) {
 		return conn.admin.ListUnreadable(ctx, topic, group, idl.Int32(most))
 	})
 	if err != nil {
 		return eventbus.UnreadableEvents{}, err
 	}
-	return eventbus.UnreadableEvents{Total: u.Total, Members: some(u.Members), List: u.ListKey}, nil
+	return eventbus.UnreadableEvents{Total: u.Total, Members: nilIfEmpty(u.Members), List: u.ListKey}, nil
 }
 
 // Stats implements API.
 func (c *Client) Stats(ctx context.Context, topic string) ([]eventbus.Stats, error) {
-	all, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) ([]*thriftbus.Stats, error) {
+	all, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) ([]*thriftbus.Stats, error) {
 		return conn.admin.GetStats(ctx, topic)
 	})
 	return each(all, fromStats), err
@@ -125,7 +125,7 @@ func (c *Client) Stats(ctx context.Context, topic string) ([]eventbus.Stats, err
 
 // ListConsumers implements API.
 func (c *Client) ListConsumers(ctx context.Context, page Page) (ConsumerPage, error) {
-	p, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.ConsumerPage, error) {
+	p, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.ConsumerPage, error) {
 		return conn.admin.ListConsumers(ctx, toPage(page))
 	})
 	if err != nil {
@@ -152,8 +152,8 @@ func (c *Client) SendBatch(ctx context.Context, topic string, messages []eventbu
 			return nil, fmt.Errorf("send to topic %q: %w", topic, err)
 		}
 	}
-	ids, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) ([]string, error) {
+	ids, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) ([]string, error) {
 		return conn.bus.SendBatch(ctx, topic, batch)
 	})
-	return some(ids), err
+	return nilIfEmpty(ids), err
 }

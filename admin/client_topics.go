@@ -11,18 +11,18 @@ import (
 
 // Ping implements API.
 func (c *Client) Ping(ctx context.Context) error {
-	return told(ctx, c, func(ctx context.Context, conn *clientConn) error { return conn.admin.Ping(ctx) })
+	return tell(ctx, c, func(ctx context.Context, conn *clientConn) error { return conn.admin.Ping(ctx) })
 }
 
 // ListTopics implements API.
 func (c *Client) ListTopics(ctx context.Context, page Page) (TopicPage, error) {
-	p, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.TopicPage, error) {
+	p, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.TopicPage, error) {
 		return conn.admin.ListTopics(ctx, toPage(page))
 	})
 	if err != nil {
 		return TopicPage{}, err
 	}
-	return TopicPage{Topics: each(p.Topics, fromTopic), Deleting: some(p.Deleting), Unreadable: some(p.Unreadable), Next: p.NextCursor}, nil
+	return TopicPage{Topics: each(p.Topics, fromTopic), Deleting: nilIfEmpty(p.Deleting), Unreadable: nilIfEmpty(p.Unreadable), Next: p.NextCursor}, nil
 }
 
 // GetTopic implements API.
@@ -34,7 +34,7 @@ func (c *Client) GetTopic(ctx context.Context, topic string) (eventbus.Topic, er
 
 // topic carries out a call that returns a topic.
 func (c *Client) topic(ctx context.Context, do func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error)) (eventbus.Topic, error) {
-	t, err := asked(ctx, c, do)
+	t, err := ask(ctx, c, do)
 	if err != nil {
 		return eventbus.Topic{}, err
 	}
@@ -65,7 +65,7 @@ func (c *Client) UpdateTopic(ctx context.Context, topic string, u eventbus.Topic
 
 // DeleteTopic implements API.
 func (c *Client) DeleteTopic(ctx context.Context, topic string) error {
-	_, err := ask(ctx, c, 0, func(ctx context.Context, conn *clientConn) (nothing, error) {
+	_, err := askWithin(ctx, c, 0, func(ctx context.Context, conn *clientConn) (nothing, error) {
 		return nothing{}, conn.admin.DeleteTopic(ctx, topic)
 	})
 	return err
@@ -97,7 +97,7 @@ func (c *Client) AddGroup(ctx context.Context, topic string, g eventbus.GroupCon
 
 // RemoveGroup implements API.
 func (c *Client) RemoveGroup(ctx context.Context, topic, group string) error {
-	_, err := ask(ctx, c, 0, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
+	_, err := askWithin(ctx, c, 0, func(ctx context.Context, conn *clientConn) (*thriftbus.Topic, error) {
 		return conn.admin.RemoveGroup(ctx, topic, group)
 	})
 	return err
@@ -105,7 +105,7 @@ func (c *Client) RemoveGroup(ctx context.Context, topic, group string) error {
 
 // ListHandlers implements API.
 func (c *Client) ListHandlers(ctx context.Context, topic, group string, page Page) (HandlerPage, error) {
-	p, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.HandlerPage, error) {
+	p, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.HandlerPage, error) {
 		return conn.admin.ListHandlers(ctx, topic, group, toPage(page))
 	})
 	if err != nil {
@@ -120,7 +120,7 @@ func handlerRef(topic, group, id string) *thriftbus.HandlerRef {
 
 // GetHandler implements API.
 func (c *Client) GetHandler(ctx context.Context, topic, group, id string) (eventbus.HandlerInfo, error) {
-	h, err := asked(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.Handler, error) {
+	h, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.Handler, error) {
 		return conn.admin.GetHandler(ctx, handlerRef(topic, group, id))
 	})
 	if err != nil {
@@ -131,28 +131,28 @@ func (c *Client) GetHandler(ctx context.Context, topic, group, id string) (event
 
 // UpdateHandler implements API.
 func (c *Client) UpdateHandler(ctx context.Context, topic, group, id string, u eventbus.HandlerUpdate) (int64, error) {
-	return asked(ctx, c, func(ctx context.Context, conn *clientConn) (int64, error) {
+	return ask(ctx, c, func(ctx context.Context, conn *clientConn) (int64, error) {
 		return conn.admin.UpdateHandler(ctx, handlerRef(topic, group, id), toHandlerUpdate(u))
 	})
 }
 
 // EnableHandler implements API.
 func (c *Client) EnableHandler(ctx context.Context, topic, group, id string) error {
-	return told(ctx, c, func(ctx context.Context, conn *clientConn) error {
+	return tell(ctx, c, func(ctx context.Context, conn *clientConn) error {
 		return conn.admin.EnableHandler(ctx, handlerRef(topic, group, id))
 	})
 }
 
 // DisableHandler implements API.
 func (c *Client) DisableHandler(ctx context.Context, topic, group, id string) error {
-	return told(ctx, c, func(ctx context.Context, conn *clientConn) error {
+	return tell(ctx, c, func(ctx context.Context, conn *clientConn) error {
 		return conn.admin.DisableHandler(ctx, handlerRef(topic, group, id))
 	})
 }
 
 // ResetHandler implements API.
 func (c *Client) ResetHandler(ctx context.Context, topic, group, id string) error {
-	return told(ctx, c, func(ctx context.Context, conn *clientConn) error {
+	return tell(ctx, c, func(ctx context.Context, conn *clientConn) error {
 		return conn.admin.ResetHandler(ctx, handlerRef(topic, group, id))
 	})
 }

@@ -25,9 +25,9 @@ func timeOf(ms int64) time.Time {
 // noLimit stands in some settings for a limit that does not hold.
 const noLimit = -1
 
-// span is a duration on the wire. What is below 0 and not noLimit stays so: the bus
+// toMillis is a duration on the wire. What is below 0 and not noLimit stays so: the bus
 // refuses it.
-func span(d time.Duration) int64 {
+func toMillis(d time.Duration) int64 {
 	switch {
 	case d == noLimit:
 		return noLimit
@@ -49,7 +49,7 @@ func roundUp(d time.Duration) int64 {
 	return ms
 }
 
-func spanOf(field string, ms int64) (time.Duration, error) {
+func fromMillis(field string, ms int64) (time.Duration, error) {
 	if ms == noLimit {
 		return noLimit, nil
 	}
@@ -96,16 +96,16 @@ func each[A, B any](list []A, f func(A) B) []B {
 	return out
 }
 
-// some is a list as the bus has it: nil when it is empty.
-func some[T any](list []T) []T {
+// nilIfEmpty is a list as the bus has it: nil when it is empty.
+func nilIfEmpty[T any](list []T) []T {
 	if len(list) == 0 {
 		return nil
 	}
 	return list
 }
 
-// listed is a list as the generated code must have it: it takes nil for no answer.
-func listed[T any](list []T) []T {
+// emptyIfNil is a list as the generated code must have it: it takes nil for no answer.
+func emptyIfNil[T any](list []T) []T {
 	if list == nil {
 		return []T{}
 	}

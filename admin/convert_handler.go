@@ -12,9 +12,9 @@ import (
 
 func toHandlerSettings(s eventbus.HandlerSettings) *thriftbus.HandlerSettings {
 	return &thriftbus.HandlerSettings{
-		Enabled: s.Enabled, TimeoutMs: span(s.Timeout), MaxAttempts: idl.Int32(s.MaxAttempts), RetryInitialMs: span(s.RetryInitial),
-		RetryMaxMs: span(s.RetryMax), Concurrency: idl.Int32(s.Concurrency), MaxAbandoned: idl.Int32(s.MaxAbandoned),
-		BreakerFailures: idl.Int32(s.BreakerFailures), BreakerOpenMs: span(s.BreakerOpen),
+		Enabled: s.Enabled, TimeoutMs: toMillis(s.Timeout), MaxAttempts: idl.Int32(s.MaxAttempts), RetryInitialMs: toMillis(s.RetryInitial),
+		RetryMaxMs: toMillis(s.RetryMax), Concurrency: idl.Int32(s.Concurrency), MaxAbandoned: idl.Int32(s.MaxAbandoned),
+		BreakerFailures: idl.Int32(s.BreakerFailures), BreakerOpenMs: toMillis(s.BreakerOpen),
 	}
 }
 
@@ -27,19 +27,19 @@ func fromHandlerSettings(s *thriftbus.HandlerSettings) (out eventbus.HandlerSett
 		BreakerFailures: int(s.BreakerFailures),
 	}
 	// A server has checked them.
-	out.Timeout, _ = spanOf("timeout_ms", s.TimeoutMs)
-	out.RetryInitial, _ = spanOf("retry_initial_ms", s.RetryInitialMs)
-	out.RetryMax, _ = spanOf("retry_max_ms", s.RetryMaxMs)
-	out.BreakerOpen, _ = spanOf("breaker_open_ms", s.BreakerOpenMs)
+	out.Timeout, _ = fromMillis("timeout_ms", s.TimeoutMs)
+	out.RetryInitial, _ = fromMillis("retry_initial_ms", s.RetryInitialMs)
+	out.RetryMax, _ = fromMillis("retry_max_ms", s.RetryMaxMs)
+	out.BreakerOpen, _ = fromMillis("breaker_open_ms", s.BreakerOpenMs)
 	return out
 }
 
 func toHandlerUpdate(u eventbus.HandlerUpdate) *thriftbus.HandlerUpdate {
 	out := &thriftbus.HandlerUpdate{
-		Enabled: u.Enabled, TimeoutMs: optional(u.Timeout, span), MaxAttempts: optional(u.MaxAttempts, idl.Int32),
-		RetryInitialMs: optional(u.RetryInitial, span), RetryMaxMs: optional(u.RetryMax, span),
+		Enabled: u.Enabled, TimeoutMs: optional(u.Timeout, toMillis), MaxAttempts: optional(u.MaxAttempts, idl.Int32),
+		RetryInitialMs: optional(u.RetryInitial, toMillis), RetryMaxMs: optional(u.RetryMax, toMillis),
 		Concurrency: optional(u.Concurrency, idl.Int32), MaxAbandoned: optional(u.MaxAbandoned, idl.Int32),
-		BreakerFailures: optional(u.BreakerFailures, idl.Int32), BreakerOpenMs: optional(u.BreakerOpen, span),
+		BreakerFailures: optional(u.BreakerFailures, idl.Int32), BreakerOpenMs: optional(u.BreakerOpen, toMillis),
 	}
 	if u.IfRevision != 0 {
 		out.IfRevision = &u.IfRevision
@@ -50,10 +50,10 @@ func toHandlerUpdate(u eventbus.HandlerUpdate) *thriftbus.HandlerUpdate {
 func fromHandlerUpdate(u *thriftbus.HandlerUpdate) (eventbus.HandlerUpdate, error) {
 	u = filled(u)
 	number := func(n int32) int { return int(n) }
-	timeout, err1 := fromSpan("timeout_ms", u.TimeoutMs)
-	initial, err2 := fromSpan("retry_initial_ms", u.RetryInitialMs)
-	longest, err3 := fromSpan("retry_max_ms", u.RetryMaxMs)
-	open, err4 := fromSpan("breaker_open_ms", u.BreakerOpenMs)
+	timeout, err1 := fromOptionalMillis("timeout_ms", u.TimeoutMs)
+	initial, err2 := fromOptionalMillis("retry_initial_ms", u.RetryInitialMs)
+	longest, err3 := fromOptionalMillis("retry_max_ms", u.RetryMaxMs)
+	open, err4 := fromOptionalMillis("breaker_open_ms", u.BreakerOpenMs)
 	return eventbus.HandlerUpdate{
 		Enabled: u.Enabled, Timeout: timeout, MaxAttempts: optional(u.MaxAttempts, number), RetryInitial: initial, RetryMax: longest,
 		Concurrency: optional(u.Concurrency, number), MaxAbandoned: optional(u.MaxAbandoned, number),
@@ -71,7 +71,7 @@ func toHandler(h eventbus.HandlerInfo) *thriftbus.Handler {
 
 func fromHandler(h *thriftbus.Handler) eventbus.HandlerInfo {
 	changed, _ := fromHandlerUpdate(h.Changed) // a server has checked it
-	return eventbus.HandlerInfo{Topic: h.Topic, Group: h.Group, ID: h.ID, Settings: fromHandlerSettings(h.Settings), Changed: changed, Consumers: some(h.Consumers)}
+	return eventbus.HandlerInfo{Topic: h.Topic, Group: h.Group, ID: h.ID, Settings: fromHandlerSettings(h.Settings), Changed: changed, Consumers: nilIfEmpty(h.Consumers)}
 }
 
 func toConsumer(c eventbus.Consumer) *thriftbus.Consumer {

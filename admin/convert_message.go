@@ -23,7 +23,7 @@ func toMessage(m eventbus.Message) (*thriftbus.Message, error) {
 		out.ID = &m.ID
 	}
 	if m.Delay != 0 {
-		out.DelayMs = new(span(m.Delay)) // rounded up, as the bus does it: nothing comes early
+		out.DelayMs = new(toMillis(m.Delay)) // rounded up, as the bus does it: nothing comes early
 	}
 	if !m.DueAt.IsZero() {
 		due := idl.UnixMilli(m.DueAt)
@@ -39,7 +39,7 @@ func fromMessage(m *thriftbus.Message) (eventbus.Message, error) {
 	if m == nil || m.Payload == nil {
 		return eventbus.Message{}, &eventbus.ArgumentError{Field: "payload", Reason: "it is not set; an event without one has an empty payload that is set"}
 	}
-	delay, err := spanOf("delay_ms", deref(m.DelayMs))
+	delay, err := fromMillis("delay_ms", deref(m.DelayMs))
 	out := eventbus.Message{
 		Value: eventbus.Raw{Payload: m.Payload, ContentType: deref(m.ContentType)},
 		ID:    deref(m.ID), Headers: m.Headers, Delay: delay,

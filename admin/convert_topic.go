@@ -38,14 +38,14 @@ func fromGroup(g *thriftbus.Group) eventbus.GroupConfig {
 func toTopic(t eventbus.Topic) *thriftbus.Topic {
 	return &thriftbus.Topic{
 		Name: t.Name, Enabled: !t.Disabled, Delivery: deliveries.to(t.Delivery), Wire: wires.to(t.Wire),
-		MaxWaiting: t.MaxWaiting, Concurrency: idl.Int32(t.Concurrency), DeadLimit: t.DeadLimit, DeadAgeMs: span(t.DeadAge),
+		MaxWaiting: t.MaxWaiting, Concurrency: idl.Int32(t.Concurrency), DeadLimit: t.DeadLimit, DeadAgeMs: toMillis(t.DeadAge),
 		Groups: each(t.Groups, toGroup), RedissonOrderList: t.RedissonOrderList, RedissonOldClients: t.RedissonOldClients,
 		Revision: t.Revision, CreatedMs: idl.Millis(t.Created),
 	}
 }
 
 func fromTopic(t *thriftbus.Topic) eventbus.Topic {
-	age, _ := spanOf("dead_age_ms", t.DeadAgeMs) // a server has checked it
+	age, _ := fromMillis("dead_age_ms", t.DeadAgeMs) // a server has checked it
 	return eventbus.Topic{
 		Name: t.Name, Revision: t.Revision, Created: timeOf(t.CreatedMs),
 		TopicConfig: eventbus.TopicConfig{
@@ -61,7 +61,7 @@ func fromTopic(t *thriftbus.Topic) eventbus.Topic {
 const maxSent = 10_000
 
 func toSettings(c eventbus.TopicConfig) *thriftbus.TopicSettings {
-	concurrency, age := idl.Int32(c.Concurrency), span(c.DeadAge)
+	concurrency, age := idl.Int32(c.Concurrency), toMillis(c.DeadAge)
 	s := &thriftbus.TopicSettings{
 		MaxWaiting: &c.MaxWaiting, Concurrency: &concurrency, DeadLimit: &c.DeadLimit, DeadAgeMs: &age,
 		RedissonOrderList: &c.RedissonOrderList, RedissonOldClients: &c.RedissonOldClients, Disabled: &c.Disabled,
@@ -82,7 +82,7 @@ func fromSettings(s *thriftbus.TopicSettings) (eventbus.TopicConfig, error) {
 	s = filled(s)
 	delivery, err1 := deliveries.fromOptional("delivery", s.Delivery)
 	wire, err2 := wires.fromOptional("wire", s.Wire)
-	age, err3 := spanOf("dead_age_ms", deref(s.DeadAgeMs))
+	age, err3 := fromMillis("dead_age_ms", deref(s.DeadAgeMs))
 	return eventbus.TopicConfig{
 		Delivery: deref(delivery), Wire: deref(wire), MaxWaiting: deref(s.MaxWaiting), Concurrency: int(deref(s.Concurrency)),
 		DeadLimit: deref(s.DeadLimit), DeadAge: age, Groups: each(s.Groups, fromGroup),
@@ -94,7 +94,7 @@ func toTopicUpdate(u eventbus.TopicUpdate) *thriftbus.TopicUpdate {
 	out := &thriftbus.TopicUpdate{
 		Delivery: optional(u.Delivery, func(d eventbus.Delivery) thriftbus.Delivery { return deliveries.to(cmp.Or(d, eventbus.AtLeastOnce)) }), MaxWaiting: u.MaxWaiting,
 		Concurrency: optional(u.Concurrency, idl.Int32),
-		DeadLimit:   u.DeadLimit, DeadAgeMs: optional(u.DeadAge, span),
+		DeadLimit:   u.DeadLimit, DeadAgeMs: optional(u.DeadAge, toMillis),
 		RedissonOrderList: u.RedissonOrderList, RedissonOldClients: u.RedissonOldClients,
 	}
 	if u.IfRevision != 0 {
@@ -106,7 +106,7 @@ func toTopicUpdate(u eventbus.TopicUpdate) *thriftbus.TopicUpdate {
 func fromTopicUpdate(u *thriftbus.TopicUpdate) (eventbus.TopicUpdate, error) {
 	u = filled(u)
 	delivery, err1 := deliveries.fromOptional("delivery", u.Delivery)
-	age, err2 := fromSpan("dead_age_ms", u.DeadAgeMs)
+	age, err2 := fromOptionalMillis("dead_age_ms", u.DeadAgeMs)
 	return eventbus.TopicUpdate{
 		Delivery: delivery, MaxWaiting: u.MaxWaiting, Concurrency: optional(u.Concurrency, func(n int32) int { return int(n) }),
 		DeadLimit: u.DeadLimit, DeadAge: age, RedissonOrderList: u.RedissonOrderList, RedissonOldClients: u.RedissonOldClients,
@@ -114,11 +114,11 @@ func fromTopicUpdate(u *thriftbus.TopicUpdate) (eventbus.TopicUpdate, error) {
 	}, errors.Join(err1, err2)
 }
 
-// fromSpan is spanOf for a duration that need not be set: nil then.
-func fromSpan(field string, ms *int64) (*time.Duration, error) {
+// fromOptionalMillis is fromMillis for a duration that need not be set: nil then.
+func fromOptionalMillis(field string, ms *int64) (*time.Duration, error) {
 	if ms == nil {
 		return nil, nil
 	}
-	d, err := spanOf(field, *ms)
+	d, err := fromMillis(field, *ms)
 	return &d, err
 }

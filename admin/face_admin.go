@@ -205,7 +205,7 @@ func (f eventAdmin) ListDelayed(ctx context.Context, topic, group string, page *
 func (f eventAdmin) CancelDelayed(ctx context.Context, topic, id string) ([]string, error) {
 	return changes(ctx, f.face, "cancelDelayed", func(ctx context.Context) ([]string, error) {
 		groups, err := f.api.CancelDelayed(ctx, topic, id)
-		return listed(groups), err
+		return emptyIfNil(groups), err
 	}, "topic", topic, "event", id)
 }
 
@@ -219,7 +219,7 @@ func (f eventAdmin) ListUnreadable(ctx context.Context, topic, group string, lim
 func (f eventAdmin) GetStats(ctx context.Context, topic string) ([]*thriftbus.Stats, error) {
 	return quietly(ctx, f.face, "getStats", func(ctx context.Context) ([]*thriftbus.Stats, error) {
 		all, err := f.api.Stats(ctx, topic)
-		return listed(each(all, toStats)), err
+		return emptyIfNil(each(all, toStats)), err
 	})
 }
 
@@ -270,6 +270,6 @@ func (f eventBus) SendBatch(ctx context.Context, topic string, messages []*thrif
 			return nil, err
 		}
 		ids, err := f.api.SendBatch(ctx, topic, batch)
-		return listed(ids), err
+		return emptyIfNil(ids), err
 	})
 }

@@ -45,12 +45,12 @@ type jobs struct {
 	mu      sync.Mutex
 	closed  bool
 	closing chan struct{} // closed with it
-	running map[string]*running
-	all     sync.WaitGroup
+	running map[string]*runningJob
+	active  sync.WaitGroup
 }
 
-// running is a job that this service runs.
-type running struct {
+// runningJob is a job that this service runs.
+type runningJob struct {
 	job   Job // as it began
 	moved atomic.Int64
 	stop  context.CancelCauseFunc
@@ -61,7 +61,7 @@ type running struct {
 }
 
 // now is the job as it is known here.
-func (r *running) now() Job {
+func (r *runningJob) now() Job {
 	select {
 	case <-r.ended:
 		return r.last
@@ -73,7 +73,7 @@ func (r *running) now() Job {
 }
 
 func (js *jobs) init(records *eventbus.JobRecords) {
-	js.store, js.running, js.closing = jobStore{records}, map[string]*running{}, make(chan struct{})
+	js.store, js.running, js.closing = jobStore{records}, map[string]*runningJob{}, make(chan struct{})
 }
 
 // begin starts a job and waits for its end, for jobAtOnce at most. One that fails by then
@@ -85,7 +85,7 @@ func (js *jobs) begin(ctx context.Context, j Job, filter eventbus.FailureFilter,
 	}
 	j.ID, j.State = uuid.Must(uuid.NewV7()).String(), JobRunning
 	on, stop := context.WithCancelCause(context.WithoutCancel(ctx))
-	r := &running{stop: stop, ended: make(chan struct{})}
+	r := &runningJob{stop: stop, ended: make(chan struct{})}
 	if err := js.admit(j.ID, r); err != nil {
 		stop(nil)
 		return Job{}, doing(err)
@@ -112,7 +112,7 @@ func (js *jobs) begin(ctx context.Context, j Job, filter eventbus.FailureFilter,
 
 // known returns a job that runs here, or has just ended, as it stands in Redis, else
 // as it is known here.
-func (js *jobs) known(ctx context.Context, r *running) Job {
+func (js *jobs) known(ctx context.Context, r *runningJob) Job {
 	j, err := js.store.load(ctx, r.job.ID)
 	if err != nil {
 		return r.now()
@@ -121,14 +121,14 @@ func (js *jobs) known(ctx context.Context, r *running) Job {
 }
 
 // begun says what has become of a job by its first record: cancel may read it.
-func (js *jobs) begun(r *running, first Job) {
+func (js *jobs) begun(r *runningJob, first Job) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	r.job = first
 	r.job.State = JobRunning // also where a reply that came late looks like silence
 }
 
-func (js *jobs) admit(id string, r *running) error {
+func (js *jobs) admit(id string, r *runningJob) error {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	switch {
@@ -138,7 +138,7 @@ func (js *jobs) admit(id string, r *running) error {
 		return fmt.Errorf("%w: %d; wait for one to end, or cancel one", ErrTooManyJobs, len(js.running))
 	}
 	js.running[id] = r
-	js.all.Add(1)
+	js.active.Add(1)
 	return nil
 }
 
@@ -146,11 +146,11 @@ func (js *jobs) drop(id string) {
 	js.mu.Lock()
 	defer js.mu.Unlock()
 	delete(js.running, id)
-	js.all.Done()
+	js.active.Done()
 }
 
 // run carries out a job, and tells of it until its end.
-func (js *jobs) run(ctx context.Context, r *running, filter eventbus.FailureFilter, move mover) {
+func (js *jobs) run(ctx context.Context, r *runningJob, filter eventbus.FailureFilter, move mover) {
 	j := r.job
 	defer js.drop(j.ID)
 	defer r.stop(nil)
@@ -264,7 +264,7 @@ func (js *jobs) close(halt func() error) error {
 	all := make(chan struct{})
 	go func() {
 		defer close(all)
-		js.all.Wait()
+		js.active.Wait()
 	}()
 	select {
 	case <-all:

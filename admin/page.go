@@ -75,5 +75,5 @@ func cut[T any](all []T, p Page, key func(T) string, size func(T) int) (page []T
 			return all[:i], cursor(key(all[i-1]))
 		}
 	}
-	return some(all), ""
+	return nilIfEmpty(all), ""
 }

@@ -67,9 +67,10 @@ type Server struct {
 	listener net.Listener
 	port     *port.Server
 	calls    http.Handler // over HTTP
-	token    bool         // or certificates are demanded
 	stop     time.Duration
 	served   atomic.Bool
+
+	authenticated bool // who calls is checked: by a token, or by certificates
 }
 
 // Listen opens the port of a server; Serve makes it serve. Errors are those of the
@@ -95,7 +96,7 @@ func Listen(api API, cfg ServerConfig) (*Server, error) {
 		// Strangers are found out before anything large of theirs is read.
 		Admit: func(c port.Client) error { return authenticate(c, cfg.Token) },
 	})
-	s.token = cfg.Token != "" || certified(cfg.TLS)
+	s.authenticated = cfg.Token != "" || certified(cfg.TLS)
 	s.calls = http.NewCrossOriginProtection().Handler(s.port.ThriftHandler())
 	return s, nil
 }
@@ -163,7 +164,7 @@ func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "The Content-Type of Thrift over HTTP is "+thriftType+".", http.StatusUnsupportedMediaType)
 		return
 	}
-	if !s.token && !local(r.Host) {
+	if !s.authenticated && !local(r.Host) {
 		http.Error(w, "Without a token only this machine is served: the Host of the request must be 127.0.0.1, [::1] or localhost.", http.StatusForbidden)
 		return
 	}

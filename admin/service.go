@@ -165,7 +165,7 @@ func (s *Service) CancelJob(ctx context.Context, id string) (Job, error) {
 // ListDelayed implements API.
 func (s *Service) ListDelayed(ctx context.Context, topic, group string, q eventbus.DelayedQuery) (eventbus.DelayedPage, error) {
 	p, err := s.bus.Delayed().InGroup(s.of(group)).List(ctx, topic, q)
-	p.Events = some(p.Events)
+	p.Events = nilIfEmpty(p.Events)
 	return p, err
 }
 
@@ -182,14 +182,14 @@ func (s *Service) ListUnreadable(ctx context.Context, topic, group string, most 
 			&eventbus.ArgumentError{Field: "limit", Value: fmt.Sprint(most), Reason: fmt.Sprintf("1 to %d are right", maxUnreadable)})
 	}
 	u, err := s.bus.Delayed().InGroup(s.of(group)).Unreadable(ctx, topic, most)
-	u.Members = some(u.Members)
+	u.Members = nilIfEmpty(u.Members)
 	return u, err
 }
 
 // Stats implements API.
 func (s *Service) Stats(ctx context.Context, topic string) ([]eventbus.Stats, error) {
 	all, err := s.bus.Stats(ctx, topic)
-	return some(all), err
+	return nilIfEmpty(all), err
 }
 
 // ListConsumers implements API.
