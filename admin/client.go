@@ -303,3 +303,8 @@ func tell(ctx context.Context, c *Client, do func(ctx context.Context, conn *cli
 	_, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (nothing, error) { return nothing{}, do(ctx, conn) })
 	return err
 }
+
+// Ping implements API.
+func (c *Client) Ping(ctx context.Context) error {
+	return tell(ctx, c, func(ctx context.Context, conn *clientConn) error { return conn.admin.Ping(ctx) })
+}

@@ -171,3 +171,12 @@ func (n names[E, T]) fromOptional(field string, value *E) (*T, error) {
 	name, err := n.from(field, *value)
 	return &name, err
 }
+
+// fromOptionalMillis is fromMillis for a duration that need not be set: nil then.
+func fromOptionalMillis(field string, ms *int64) (*time.Duration, error) {
+	if ms == nil {
+		return nil, nil
+	}
+	d, err := fromMillis(field, *ms)
+	return &d, err
+}

@@ -8,20 +8,6 @@ import (
 	"github.com/seed4933/eventbus/internal/idl"
 )
 
-func fromEvent(e *thriftbus.Event) *eventbus.Event {
-	if e == nil {
-		return nil
-	}
-	out := &eventbus.Event{
-		ID: e.ID, Topic: e.Topic, Type: e.Type, Source: e.Source, Time: timeOf(e.TimeMs), ContentType: e.ContentType, Payload: e.Payload,
-		Group: e.Group, Handler: e.Handler, Attempt: int(e.Attempt), Deliveries: int(e.Deliveries),
-	}
-	if len(e.Headers) > 0 {
-		out.Headers = e.Headers
-	}
-	return out
-}
-
 func toFailure(f eventbus.Failure) *thriftbus.Failure {
 	return &thriftbus.Failure{
 		ID: f.ID, State: failureStates.to(f.State), Topic: f.Topic, Group: f.Group, Handler: f.Handler, EventID: f.EventID,
@@ -79,43 +65,4 @@ func fromSelection(s *thriftbus.FailureSelection) (eventbus.FailureFilter, error
 		f.Before = time.UnixMilli(max(*s.BeforeMs, 0)).UTC() // never the zero time, which is none
 	}
 	return f, err
-}
-
-func toJob(j Job) *thriftbus.Job {
-	return &thriftbus.Job{
-		ID: j.ID, Kind: jobKinds.to(j.Kind), State: jobStates.to(j.State), Topic: j.Topic, Group: j.Group, Moved: j.Moved, Total: j.Total,
-		StartedMs: idl.Millis(j.Started), UpdatedMs: idl.Millis(j.Updated), Error: j.Error,
-	}
-}
-
-func fromJob(j *thriftbus.Job) Job {
-	return Job{
-		ID: j.ID, Kind: jobKinds[j.Kind], State: jobStates[j.State], Topic: j.Topic, Group: j.Group, Moved: j.Moved, Total: j.Total,
-		Started: timeOf(j.StartedMs), Updated: timeOf(j.UpdatedMs), Error: j.Error,
-	}
-}
-
-func toStats(s eventbus.Stats) *thriftbus.Stats {
-	return &thriftbus.Stats{
-		Topic: s.Topic, Group: s.Group, Enabled: s.Enabled, Waiting: s.Waiting, InFlight: s.InFlight, Delayed: s.Delayed, Retrying: s.Retrying,
-		Dead: s.Dead, OldestAgeMs: toMillis(s.OldestAge), NextDueMs: idl.Millis(s.NextDue), Unreadable: s.Unreadable, Sent: s.Sent, Done: s.Done,
-		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, Cancelled: s.Cancelled, ReadAtMs: idl.Millis(s.ReadAt),
-	}
-}
-
-func fromStats(s *thriftbus.Stats) eventbus.Stats {
-	age, _ := fromMillis("oldest_age_ms", s.OldestAgeMs)
-	return eventbus.Stats{
-		Topic: s.Topic, Group: s.Group, Enabled: s.Enabled, Waiting: s.Waiting, InFlight: s.InFlight, Delayed: s.Delayed, Retrying: s.Retrying,
-		Dead: s.Dead, OldestAge: age, NextDue: timeOf(s.NextDueMs), Unreadable: s.Unreadable, Sent: s.Sent, Done: s.Done,
-		Failed: s.Failed, PutOff: s.PutOff, Died: s.Died, Replayed: s.Replayed, Discarded: s.Discarded, Dropped: s.Dropped, Cancelled: s.Cancelled, ReadAt: timeOf(s.ReadAtMs),
-	}
-}
-
-func toDelayed(e eventbus.DelayedEvent) *thriftbus.DelayedEvent {
-	return &thriftbus.DelayedEvent{ID: e.ID, DueAtMs: e.DueAt.UnixMilli(), Size: idl.Int32(e.Size)}
-}
-
-func fromDelayed(e *thriftbus.DelayedEvent) eventbus.DelayedEvent {
-	return eventbus.DelayedEvent{ID: e.ID, DueAt: time.UnixMilli(e.DueAtMs).UTC(), Size: int(e.Size)}
 }

@@ -60,3 +60,17 @@ func fromMessages(list []*thriftbus.Message) ([]eventbus.Message, error) {
 	}
 	return out, nil
 }
+
+func fromEvent(e *thriftbus.Event) *eventbus.Event {
+	if e == nil {
+		return nil
+	}
+	out := &eventbus.Event{
+		ID: e.ID, Topic: e.Topic, Type: e.Type, Source: e.Source, Time: timeOf(e.TimeMs), ContentType: e.ContentType, Payload: e.Payload,
+		Group: e.Group, Handler: e.Handler, Attempt: int(e.Attempt), Deliveries: int(e.Deliveries),
+	}
+	if len(e.Headers) > 0 {
+		out.Headers = e.Headers
+	}
+	return out
+}

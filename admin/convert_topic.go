@@ -3,28 +3,11 @@ package admin
 import (
 	"cmp"
 	"errors"
-	"time"
 
 	"github.com/seed4933/eventbus/eventbus"
 	thriftbus "github.com/seed4933/eventbus/gen-go/eventbusv1"
 	"github.com/seed4933/eventbus/internal/idl"
 )
-
-func fromPage(p *thriftbus.Page) Page {
-	if p == nil {
-		return Page{}
-	}
-	return Page{Limit: int(deref(p.Limit)), Cursor: deref(p.Cursor)}
-}
-
-func toPage(p Page) *thriftbus.Page {
-	limit := idl.Int32(p.Limit)
-	out := &thriftbus.Page{Cursor: &p.Cursor}
-	if limit != 0 {
-		out.Limit = &limit
-	}
-	return out
-}
 
 func toGroup(g eventbus.GroupConfig) *thriftbus.Group {
 	return &thriftbus.Group{Name: g.Name, QueueKey: g.QueueKey}
@@ -112,13 +95,4 @@ func fromTopicUpdate(u *thriftbus.TopicUpdate) (eventbus.TopicUpdate, error) {
 		DeadLimit: u.DeadLimit, DeadAge: age, RedissonOrderList: u.RedissonOrderList, RedissonOldClients: u.RedissonOldClients,
 		IfRevision: deref(u.IfRevision),
 	}, errors.Join(err1, err2)
-}
-
-// fromOptionalMillis is fromMillis for a duration that need not be set: nil then.
-func fromOptionalMillis(field string, ms *int64) (*time.Duration, error) {
-	if ms == nil {
-		return nil, nil
-	}
-	d, err := fromMillis(field, *ms)
-	return &d, err
 }
