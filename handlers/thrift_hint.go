@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/seed4933/eventbus/internal/protocol"
 )
 
 // hint says what would be right.
@@ -165,28 +167,21 @@ func heardIn(head []byte) string {
 		return "that of an HTTP server"
 	case len(head) > 2 && (head[0] == 21 || head[0] == 22) && head[1] == 3: // alert, handshake
 		return "TLS"
-	case isBinary(head):
+	case protocol.IsBinary(head):
 		return unframedBinary
-	case isCompact(head):
+	case protocol.IsCompact(head):
 		return unframedCompact
 	}
-	if len(head) < frameLength+2 {
+	if len(head) < frameLength {
 		return ""
 	}
 	switch frame := head[frameLength:]; {
-	case isBinary(frame):
+	case protocol.IsBinary(frame):
 		return framedBinary
-	case isCompact(frame):
+	case protocol.IsCompact(frame):
 		return framedCompact
-	case frame[0] == 0x0f && frame[1] == 0xff:
+	case protocol.IsHeader(frame):
 		return header
 	}
 	return ""
-}
-
-// isBinary and isCompact look for the version that a message begins with.
-func isBinary(b []byte) bool { return len(b) >= 2 && b[0] == 0x80 && b[1] == 1 }
-
-func isCompact(b []byte) bool {
-	return len(b) >= 2 && b[0] == thrift.COMPACT_PROTOCOL_ID && b[1]&thrift.COMPACT_VERSION_MASK == thrift.COMPACT_VERSION
 }

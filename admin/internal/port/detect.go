@@ -3,12 +3,11 @@ package port
 import (
 	"encoding/binary"
 
-	"github.com/apache/thrift/lib/go/thrift"
+	"github.com/seed4933/eventbus/internal/protocol"
 )
 
-// word is how many bytes tell what a client speaks: each message of each kind
-// has at least so many.
-const word = 4
+// word is how many bytes tell what a client speaks.
+const word = protocol.Word
 
 // dialect is what a client speaks.
 type dialect int
@@ -38,9 +37,9 @@ func detect(first []byte, maxMessage int) dialect {
 	switch {
 	case first[0] == 0x16 && first[1] == 0x03:
 		return speaksTLS
-	case isBinary(first):
+	case protocol.IsBinary(first):
 		return unframedBinary
-	case isCompact(first):
+	case protocol.IsCompact(first):
 		return unframedCompact
 	case int64(binary.BigEndian.Uint32(first)) <= int64(maxMessage):
 		return framed
@@ -53,16 +52,4 @@ func detect(first []byte, maxMessage int) dialect {
 		}
 	}
 	return unknown
-}
-
-func isBinary(b []byte) bool {
-	return binary.BigEndian.Uint32(b)&thrift.VERSION_MASK == thrift.VERSION_1
-}
-
-func isCompact(b []byte) bool {
-	return b[0] == thrift.COMPACT_PROTOCOL_ID && b[1]&thrift.COMPACT_VERSION_MASK == thrift.COMPACT_VERSION
-}
-
-func isHeader(b []byte) bool {
-	return binary.BigEndian.Uint32(b)&thrift.THeaderHeaderMask == thrift.THeaderHeaderMagic
 }

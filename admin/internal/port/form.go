@@ -6,6 +6,8 @@ import (
 	"io"
 
 	"github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/seed4933/eventbus/internal/protocol"
 )
 
 // The format of THeader is described at
@@ -100,7 +102,7 @@ func (x *exchange) begin() error {
 		if err != nil {
 			return err
 		}
-		if begin := both[word:]; isHeader(begin) || isBinary(begin) || isCompact(begin) {
+		if begin := both[word:]; protocol.IsHeader(begin) || protocol.IsBinary(begin) || protocol.IsCompact(begin) {
 			size := int(binary.BigEndian.Uint32(first))
 			x.long = &longMessage{size: size, most: x.left}
 			return x.beginFrame(size)
@@ -122,13 +124,13 @@ func (x *exchange) beginFrame(size int) error {
 		return err
 	}
 	switch {
-	case isHeader(first):
+	case protocol.IsHeader(first):
 		x.form.header = true
 		x.answer.max = max(x.answer.max-metaSize-ownHeaders, 0)
 		return x.beginHeader()
-	case isBinary(first):
+	case protocol.IsBinary(first):
 		return nil
-	case isCompact(first):
+	case protocol.IsCompact(first):
 		x.form.compact = true
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/seed4933/eventbus/gen-go/eventbusv1"
+	"github.com/seed4933/eventbus/internal/protocol"
 )
 
 func adminOverHTTP(t *testing.T, url string, k kind, transport *http.Transport, token string) *eventbusv1.EventAdminClient {
@@ -98,9 +99,9 @@ func kindOf(answer []byte) byte {
 	switch {
 	case len(answer) < word:
 		return 0
-	case isBinary(answer):
+	case protocol.IsBinary(answer):
 		return answer[3]
-	case isCompact(answer):
+	case protocol.IsCompact(answer):
 		return answer[1] >> thrift.COMPACT_TYPE_SHIFT_AMOUNT & 7
 	}
 	return 0
