@@ -28,7 +28,7 @@ const (
 
 func (p Page) check() error {
 	if p.Limit < 0 || p.Limit > MaxPage {
-		return &eventbus.ArgumentError{Field: "limit", Value: fmt.Sprint(p.Limit), Reason: "1 to 1000 are right"}
+		return &eventbus.ArgumentError{Field: "limit", Value: fmt.Sprint(p.Limit), Reason: fmt.Sprintf("1 to %d are right", MaxPage)}
 	}
 	if _, err := p.after(); err != nil {
 		return &eventbus.ArgumentError{Field: "cursor", Value: fmt.Sprintf("%.80q", p.Cursor), Reason: "it is not one that a list has returned"}
