@@ -29,6 +29,8 @@ const (
 //	GET /healthz    200 {"status":"ok"}, or
 //	                503 {"status":"unavailable","error":"…"} with the reason
 //
+// The bus has three seconds to say how it is; after that it is unavailable.
+//
 // HEAD is answered as GET is, without the body. Other methods get 405, other
 // paths 404, each with {"status":"error","error":"…"}.
 func NewHTTP(bus Bus) http.Handler {
@@ -71,7 +73,9 @@ func answer(w http.ResponseWriter, code int, status, reason string) {
 	_, _ = w.Write(append(body, '\n')) // a client that has gone is no concern of ours
 }
 
-// NewHTTPServer returns a server for the handler with deadlines on everything. Its
+// NewHTTPServer returns a server for the handler with deadlines on everything: 5 s for
+// a request, 15 s for its answer, a minute for a connection without one; a request's
+// header may have 16 KiB. Its
 // own complaints, such as those about clients that speak no HTTP, go to log at
 // level debug.
 func NewHTTPServer(handler http.Handler, log *slog.Logger) *http.Server {

@@ -14,7 +14,8 @@ import (
 type ThriftError struct {
 	// Address is the server's.
 	Address string
-	// Step is what was being done.
+	// Step is what was being done: "begin", where the Thrift was closed; "connect";
+	// "begin TLS"; "send the event"; "read the answer"; or "it answered with an exception".
 	Step string
 	// Hint is what would be right, where that can be told.
 	Hint string

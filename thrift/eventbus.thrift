@@ -535,7 +535,7 @@ struct Job {
   8: i64 started_ms
   /** When its server last told of it; its end, once it has ended. */
   9: i64 updated_ms
-  /** Why it failed; empty otherwise. */
+  /** Why it failed, or was interrupted by the end of its server; empty otherwise. */
   10: string error
 }
 

@@ -8165,7 +8165,7 @@ func (p *FailureCount) String() string {
 //  - Total: How many failures of the state there were when it began: an estimate of the whole.
 //  - StartedMs: By Redis's clock.
 //  - UpdatedMs: When its server last told of it; its end, once it has ended.
-//  - Error: Why it failed; empty otherwise.
+//  - Error: Why it failed, or was interrupted by the end of its server; empty otherwise.
 type Job struct {
   ID string `thrift:"id,1" db:"id" json:"id"`
   Kind JobKind `thrift:"kind,2" db:"kind" json:"kind"`
