@@ -60,6 +60,8 @@ type ClientConfig struct {
 type Client struct {
 	cfg ClientConfig
 
+	patience time.Duration // firstAnswer
+
 	turn chan struct{} // holds one while a call is under way; conn is whose turn it is
 	conn *clientConn
 
@@ -79,12 +81,12 @@ type clientConn struct {
 	answered bool // somebody has answered there
 }
 
-// greet has a new connection show that an admin service answers there.
-func (conn *clientConn) greet(ctx context.Context) error {
+// greet has a new connection show within patience that an admin service answers there.
+func (conn *clientConn) greet(ctx context.Context, patience time.Duration) error {
 	if conn.answered {
 		return nil
 	}
-	timer := time.AfterFunc(firstAnswer, func() { _ = conn.socket.Close() })
+	timer := time.AfterFunc(patience, func() { _ = conn.socket.Close() })
 	err := conn.admin.Ping(ctx)
 	late := !timer.Stop()
 	meant, exception := fromException(err)
@@ -126,7 +128,7 @@ func NewClient(cfg ClientConfig) (*Client, error) {
 	if cfg.CallTimeout == 0 {
 		cfg.CallTimeout = DefaultCallTimeout
 	}
-	c := &Client{cfg: cfg, turn: make(chan struct{}, 1)}
+	c := &Client{cfg: cfg, patience: firstAnswer, turn: make(chan struct{}, 1)}
 	c.life, c.end = context.WithCancel(context.Background())
 	return c, nil
 }
@@ -233,7 +235,7 @@ func askWithin[T any](ctx context.Context, c *Client, timeout time.Duration, do 
 	// Whoever waits for an answer sees the end of its connection, and nothing else.
 	stop := context.AfterFunc(call, func() { _ = conn.socket.Close() })
 	on := context.WithoutCancel(call)
-	if err = conn.greet(on); err == nil {
+	if err = conn.greet(on, c.patience); err == nil {
 		answer, err = do(on, conn)
 	}
 	if !stop() {
