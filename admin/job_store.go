@@ -36,26 +36,28 @@ func (s *jobStore) save(ctx context.Context, j Job, cancelled bool) (Job, bool, 
 
 // load reads a job: ErrJobNotFound.
 func (s *jobStore) load(ctx context.Context, id string) (Job, error) {
-	if len(id) > maxName {
-		return Job{}, fmt.Errorf("read job %q: %w", clip(id, maxName), ErrJobNotFound)
-	}
-	r, found, err := s.records.Load(ctx, id)
-	if err == nil && !found {
-		err = fmt.Errorf("read job %q: %w", id, ErrJobNotFound)
-	}
-	return fromRecord(r), err
+	return known(ctx, "read", id, s.records.Load)
 }
 
 // cancel asks whoever runs the job to end it: ErrJobNotFound.
 func (s *jobStore) cancel(ctx context.Context, id string) (Job, error) {
-	if len(id) > maxName {
-		return Job{}, fmt.Errorf("cancel job %q: %w", clip(id, maxName), ErrJobNotFound)
+	return known(ctx, "cancel", id, s.records.Cancel)
+}
+
+// known carries out a call that returns the record of a job, if there is one.
+func known(ctx context.Context, verb, id string, do func(ctx context.Context, id string) (eventbus.JobRecord, bool, error)) (Job, error) {
+	var r eventbus.JobRecord
+	var found bool
+	if len(id) <= maxName { // no longer one was ever given
+		var err error
+		if r, found, err = do(ctx, id); err != nil {
+			return Job{}, err
+		}
 	}
-	r, found, err := s.records.Cancel(ctx, id)
-	if err == nil && !found {
-		err = fmt.Errorf("cancel job %q: %w", id, ErrJobNotFound)
+	if !found {
+		return Job{}, fmt.Errorf("%s job %q: %w", verb, clip(id, maxName), ErrJobNotFound)
 	}
-	return fromRecord(r), err
+	return fromRecord(r), nil
 }
 
 func (s *jobStore) forget(ctx context.Context, id string) error { return s.records.Forget(ctx, id) }
