@@ -20,6 +20,8 @@ import (
 // ErrInvalidArgument. Each method names those that come in addition; of those of package
 // eventbus without its name.
 type API interface {
+	// Server tells which bus is administered. It asks nothing of Redis.
+	Server(ctx context.Context) (ServerInfo, error)
 	// Ping returns nil when Redis can be used.
 	Ping(ctx context.Context) error
 
@@ -50,16 +52,16 @@ type API interface {
 	ListHandlers(ctx context.Context, topic, group string, page Page) (HandlerPage, error)
 	// GetHandler returns one handler: ErrHandlerNotFound, and what ListHandlers returns.
 	GetHandler(ctx context.Context, topic, group, id string) (eventbus.HandlerInfo, error)
-	// UpdateHandler returns the topic's new revision: ErrTopicNotFound, ErrTopicDeleting;
-	// ErrConflict when the topic is not at the revision that u demands, or others keep
-	// changing it. Neither the group nor the handler need be there yet.
+	// UpdateHandler returns the topic's new revision: ErrTopicNotFound, ErrTopicDeleting,
+	// ErrGroupNotFound; ErrConflict when the topic is not at the revision that u demands,
+	// or others keep changing it. The handler need not be there yet.
 	UpdateHandler(ctx context.Context, topic, group, id string, u eventbus.HandlerUpdate) (revision int64, err error)
 	// EnableHandler switches a handler on. Errors are those of UpdateHandler.
 	EnableHandler(ctx context.Context, topic, group, id string) error
 	// DisableHandler switches a handler off. Errors are those of UpdateHandler.
 	DisableHandler(ctx context.Context, topic, group, id string) error
 	// ResetHandler removes all that was set at run time: ErrTopicNotFound,
-	// ErrTopicDeleting.
+	// ErrTopicDeleting, ErrGroupNotFound.
 	ResetHandler(ctx context.Context, topic, group, id string) error
 
 	// ListFailures returns failures without their events: ErrTopicNotFound,
@@ -104,6 +106,14 @@ type API interface {
 	// SendBatch sends up to eventbus.MaxBatch events, all or none of them; through
 	// Thrift up to 16 384 000 bytes in all. Errors are those of eventbus.Bus.Send.
 	SendBatch(ctx context.Context, topic string, messages []eventbus.Message) (ids []string, err error)
+}
+
+// ServerInfo tells which bus is administered.
+type ServerInfo struct {
+	// Namespace is with what the keys of its topics begin in Redis.
+	Namespace string
+	// Group is the one that "" means.
+	Group string
 }
 
 // Limits of pages.

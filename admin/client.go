@@ -87,7 +87,7 @@ func (conn *clientConn) greet(ctx context.Context, patience time.Duration) error
 		return nil
 	}
 	timer := time.AfterFunc(patience, func() { _ = conn.socket.Close() })
-	err := conn.admin.Ping(ctx)
+	_, err := conn.admin.GetServer(ctx)
 	late := !timer.Stop()
 	meant, exception := fromException(err)
 	var protocol thrift.TProtocolException
@@ -304,6 +304,17 @@ func ask[T any](ctx context.Context, c *Client, do func(ctx context.Context, con
 func tell(ctx context.Context, c *Client, do func(ctx context.Context, conn *clientConn) error) error {
 	_, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (nothing, error) { return nothing{}, do(ctx, conn) })
 	return err
+}
+
+// Server implements API.
+func (c *Client) Server(ctx context.Context) (ServerInfo, error) {
+	info, err := ask(ctx, c, func(ctx context.Context, conn *clientConn) (*thriftbus.ServerInfo, error) {
+		return conn.admin.GetServer(ctx)
+	})
+	if err != nil {
+		return ServerInfo{}, err
+	}
+	return ServerInfo{Namespace: info.BusNamespace, Group: info.Group}, nil
 }
 
 // Ping implements API.

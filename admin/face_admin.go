@@ -12,6 +12,13 @@ type eventAdmin struct{ *face }
 
 var _ thriftbus.EventAdmin = eventAdmin{}
 
+func (f eventAdmin) GetServer(ctx context.Context) (*thriftbus.ServerInfo, error) {
+	return quietly(ctx, f.face, "getServer", func(ctx context.Context) (*thriftbus.ServerInfo, error) {
+		info, err := f.api.Server(ctx)
+		return &thriftbus.ServerInfo{BusNamespace: info.Namespace, Group: info.Group}, err
+	})
+}
+
 func (f eventAdmin) Ping(ctx context.Context) error {
 	_, err := quietly(ctx, f.face, "ping", done(f.api.Ping))
 	return err

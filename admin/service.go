@@ -12,9 +12,9 @@ import (
 
 // Service carries out the administration on Redis.
 type Service struct {
-	bus   *eventbus.Bus
-	group string
-	jobs  jobs
+	bus  *eventbus.Bus
+	info ServerInfo
+	jobs jobs
 }
 
 var _ API = (*Service)(nil)
@@ -27,7 +27,9 @@ func New(rdb redis.UniversalClient, cfg eventbus.Config) (*Service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make an admin service: %w", err)
 	}
-	s := &Service{bus: bus, group: cmp.Or(cfg.Group, eventbus.DefaultGroup)}
+	s := &Service{bus: bus, info: ServerInfo{
+		Namespace: cmp.Or(cfg.Namespace, eventbus.DefaultNamespace), Group: cmp.Or(cfg.Group, eventbus.DefaultGroup),
+	}}
 	s.jobs.init(bus.JobRecords())
 	return s, nil
 }
@@ -36,7 +38,10 @@ func New(rdb redis.UniversalClient, cfg eventbus.Config) (*Service, error) {
 // the service's bus. It takes two seconds at most, also while Redis does not answer.
 func (s *Service) Close() error { return s.jobs.close(s.bus.Close) }
 
-func (s *Service) of(group string) string { return cmp.Or(group, s.group) }
+func (s *Service) of(group string) string { return cmp.Or(group, s.info.Group) }
+
+// Server implements API.
+func (s *Service) Server(context.Context) (ServerInfo, error) { return s.info, nil }
 
 // Ping implements API.
 func (s *Service) Ping(ctx context.Context) error { return s.bus.Health(ctx) }

@@ -18,6 +18,8 @@ func TestClientSeesWhatTheServiceSees(t *testing.T) {
 	s, c, rdb := pair(t)
 	ctx := t.Context()
 	require.NoError(t, c.Ping(ctx))
+	require.Equal(t, admin.ServerInfo{Namespace: "eventbus", Group: "default"},
+		same(t, s, c, func(api admin.API) (admin.ServerInfo, error) { return api.Server(ctx) }))
 	require.NoError(t, c.CreateTopic(ctx, topic, eventbus.TopicConfig{MaxWaiting: 5000, DeadAge: -1}))
 	require.NoError(t, c.CreateTopic(ctx, "raw", eventbus.TopicConfig{Wire: eventbus.WireRaw, Delivery: eventbus.AtMostOnce, Disabled: true}))
 	require.NoError(t, c.AddGroup(ctx, topic, eventbus.GroupConfig{Name: "more", QueueKey: "a list"}))

@@ -30,8 +30,8 @@
 // A server with a token wants it with every call, as "Bearer <token>" in the
 // header "Authorization": of HTTP, or of THeader (there "authorization"). A call of
 // more than about 12 KiB whose token is missing or wrong is refused before it is
-// read: with a TApplicationException, over HTTP with status 401. ping says
-// Unauthenticated; call it first.
+// read: with a TApplicationException, over HTTP with status 401. getServer
+// says Unauthenticated; call it first.
 
 namespace go eventbusv1
 namespace java io.github.seed4933.eventbus.v1
@@ -131,6 +131,16 @@ exception Unauthenticated {
   1: string message
   /** "unauthenticated". */
   2: string code
+}
+
+// -------------------------------------------------------------------- server
+
+/** Which bus a server administers. */
+struct ServerInfo {
+  /** With what the keys of its topics begin in Redis. */
+  1: string bus_namespace
+  /** The group that is meant where a call names none. */
+  2: string group
 }
 
 // -------------------------------------------------------------------- paging
@@ -664,6 +674,9 @@ struct ConsumerPage {
 
 /** What operators do. */
 service EventAdmin {
+  /** Which bus the server administers. It asks nothing of Redis. */
+  ServerInfo getServer() throws (1: Unauthenticated unauthenticated)
+
   /** Returns when the server can use its Redis. */
   void ping() throws (1: Unavailable unavailable, 2: Unauthenticated unauthenticated)
 

@@ -1735,6 +1735,146 @@ func (Unauthenticated) TExceptionType() thrift.TExceptionType {
 
 var _ thrift.TException = (*Unauthenticated)(nil)
 
+// Which bus a server administers.
+// 
+// Attributes:
+//  - BusNamespace: With what the keys of its topics begin in Redis.
+//  - Group: The group that is meant where a call names none.
+type ServerInfo struct {
+  BusNamespace string `thrift:"bus_namespace,1" db:"bus_namespace" json:"bus_namespace"`
+  Group string `thrift:"group,2" db:"group" json:"group"`
+}
+
+func NewServerInfo() *ServerInfo {
+  return &ServerInfo{}
+}
+
+
+func (p *ServerInfo) GetBusNamespace() string {
+  return p.BusNamespace
+}
+
+func (p *ServerInfo) GetGroup() string {
+  return p.Group
+}
+func (p *ServerInfo) Read(ctx context.Context, iprot thrift.TProtocol) error {
+  if _, err := iprot.ReadStructBegin(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T read error: ", p), err)
+  }
+
+
+  for {
+    _, fieldTypeId, fieldId, err := iprot.ReadFieldBegin(ctx)
+    if err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T field %d read error: ", p, fieldId), err)
+    }
+    if fieldTypeId == thrift.STOP { break; }
+    switch fieldId {
+    case 1:
+      if fieldTypeId == thrift.STRING {
+        if err := p.ReadField1(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 2:
+      if fieldTypeId == thrift.STRING {
+        if err := p.ReadField2(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    default:
+      if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+        return err
+      }
+    }
+    if err := iprot.ReadFieldEnd(ctx); err != nil {
+      return err
+    }
+  }
+  if err := iprot.ReadStructEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T read struct end error: ", p), err)
+  }
+  return nil
+}
+
+func (p *ServerInfo)  ReadField1(ctx context.Context, iprot thrift.TProtocol) error {
+  if v, err := iprot.ReadString(ctx); err != nil {
+  return thrift.PrependError("error reading field 1: ", err)
+} else {
+  p.BusNamespace = v
+}
+  return nil
+}
+
+func (p *ServerInfo)  ReadField2(ctx context.Context, iprot thrift.TProtocol) error {
+  if v, err := iprot.ReadString(ctx); err != nil {
+  return thrift.PrependError("error reading field 2: ", err)
+} else {
+  p.Group = v
+}
+  return nil
+}
+
+func (p *ServerInfo) Write(ctx context.Context, oprot thrift.TProtocol) error {
+  if err := oprot.WriteStructBegin(ctx, "ServerInfo"); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
+  if p != nil {
+    if err := p.writeField1(ctx, oprot); err != nil { return err }
+    if err := p.writeField2(ctx, oprot); err != nil { return err }
+  }
+  if err := oprot.WriteFieldStop(ctx); err != nil {
+    return thrift.PrependError("write field stop error: ", err) }
+  if err := oprot.WriteStructEnd(ctx); err != nil {
+    return thrift.PrependError("write struct stop error: ", err) }
+  return nil
+}
+
+func (p *ServerInfo) writeField1(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if err := oprot.WriteFieldBegin(ctx, "bus_namespace", thrift.STRING, 1); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field begin error 1:bus_namespace: ", p), err) }
+  if err := oprot.WriteString(ctx, string(p.BusNamespace)); err != nil {
+  return thrift.PrependError(fmt.Sprintf("%T.bus_namespace (1) field write error: ", p), err) }
+  if err := oprot.WriteFieldEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field end error 1:bus_namespace: ", p), err) }
+  return err
+}
+
+func (p *ServerInfo) writeField2(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if err := oprot.WriteFieldBegin(ctx, "group", thrift.STRING, 2); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field begin error 2:group: ", p), err) }
+  if err := oprot.WriteString(ctx, string(p.Group)); err != nil {
+  return thrift.PrependError(fmt.Sprintf("%T.group (2) field write error: ", p), err) }
+  if err := oprot.WriteFieldEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write field end error 2:group: ", p), err) }
+  return err
+}
+
+func (p *ServerInfo) Equals(other *ServerInfo) bool {
+  if p == other {
+    return true
+  } else if p == nil || other == nil {
+    return false
+  }
+  if p.BusNamespace != other.BusNamespace { return false }
+  if p.Group != other.Group { return false }
+  return true
+}
+
+func (p *ServerInfo) String() string {
+  if p == nil {
+    return "<nil>"
+  }
+  return fmt.Sprintf("ServerInfo(%+v)", *p)
+}
+
 // Which part of a list is asked for.
 // 
 // Attributes:
@@ -10920,6 +11060,8 @@ func (p *HandleResult_) String() string {
 
 type EventAdmin interface {  //What operators do.
 
+  // Which bus the server administers. It asks nothing of Redis.
+  GetServer(ctx context.Context) (_r *ServerInfo, _err error)
   // Returns when the server can use its Redis.
   Ping(ctx context.Context) (_err error)
   // The topics, by name.
@@ -11114,21 +11256,42 @@ func (p *EventAdminClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
   p.meta = meta
 }
 
-// Returns when the server can use its Redis.
-func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
-  var _args34 EventAdminPingArgs
-  var _result36 EventAdminPingResult
+// Which bus the server administers. It asks nothing of Redis.
+func (p *EventAdminClient) GetServer(ctx context.Context) (_r *ServerInfo, _err error) {
+  var _args34 EventAdminGetServerArgs
+  var _result36 EventAdminGetServerResult
   var _meta35 thrift.ResponseMeta
-  _meta35, _err = p.Client_().Call(ctx, "ping", &_args34, &_result36)
+  _meta35, _err = p.Client_().Call(ctx, "getServer", &_args34, &_result36)
   p.SetLastResponseMeta_(_meta35)
   if _err != nil {
     return
   }
   switch {
-  case _result36.Unavailable!= nil:
-    return _result36.Unavailable
   case _result36.Unauthenticated!= nil:
-    return _result36.Unauthenticated
+    return _r, _result36.Unauthenticated
+  }
+
+  if _ret37 := _result36.GetSuccess(); _ret37 != nil {
+    return _ret37, nil
+  }
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getServer failed: unknown result")
+}
+
+// Returns when the server can use its Redis.
+func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
+  var _args38 EventAdminPingArgs
+  var _result40 EventAdminPingResult
+  var _meta39 thrift.ResponseMeta
+  _meta39, _err = p.Client_().Call(ctx, "ping", &_args38, &_result40)
+  p.SetLastResponseMeta_(_meta39)
+  if _err != nil {
+    return
+  }
+  switch {
+  case _result40.Unavailable!= nil:
+    return _result40.Unavailable
+  case _result40.Unauthenticated!= nil:
+    return _result40.Unauthenticated
   }
 
   return nil
@@ -11139,26 +11302,26 @@ func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *TopicPage, _err error) {
-  var _args37 EventAdminListTopicsArgs
-  _args37.Page = page
-  var _result39 EventAdminListTopicsResult
-  var _meta38 thrift.ResponseMeta
-  _meta38, _err = p.Client_().Call(ctx, "listTopics", &_args37, &_result39)
-  p.SetLastResponseMeta_(_meta38)
+  var _args41 EventAdminListTopicsArgs
+  _args41.Page = page
+  var _result43 EventAdminListTopicsResult
+  var _meta42 thrift.ResponseMeta
+  _meta42, _err = p.Client_().Call(ctx, "listTopics", &_args41, &_result43)
+  p.SetLastResponseMeta_(_meta42)
   if _err != nil {
     return
   }
   switch {
-  case _result39.Invalid!= nil:
-    return _r, _result39.Invalid
-  case _result39.Unavailable!= nil:
-    return _r, _result39.Unavailable
-  case _result39.Unauthenticated!= nil:
-    return _r, _result39.Unauthenticated
+  case _result43.Invalid!= nil:
+    return _r, _result43.Invalid
+  case _result43.Unavailable!= nil:
+    return _r, _result43.Unavailable
+  case _result43.Unauthenticated!= nil:
+    return _r, _result43.Unauthenticated
   }
 
-  if _ret40 := _result39.GetSuccess(); _ret40 != nil {
-    return _ret40, nil
+  if _ret44 := _result43.GetSuccess(); _ret44 != nil {
+    return _ret44, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listTopics failed: unknown result")
 }
@@ -11168,30 +11331,30 @@ func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *Topi
 // Parameters:
 //  - Name
 func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args41 EventAdminGetTopicArgs
-  _args41.Name = name
-  var _result43 EventAdminGetTopicResult
-  var _meta42 thrift.ResponseMeta
-  _meta42, _err = p.Client_().Call(ctx, "getTopic", &_args41, &_result43)
-  p.SetLastResponseMeta_(_meta42)
+  var _args45 EventAdminGetTopicArgs
+  _args45.Name = name
+  var _result47 EventAdminGetTopicResult
+  var _meta46 thrift.ResponseMeta
+  _meta46, _err = p.Client_().Call(ctx, "getTopic", &_args45, &_result47)
+  p.SetLastResponseMeta_(_meta46)
   if _err != nil {
     return
   }
   switch {
-  case _result43.Missing!= nil:
-    return _r, _result43.Missing
-  case _result43.Invalid!= nil:
-    return _r, _result43.Invalid
-  case _result43.Unavailable!= nil:
-    return _r, _result43.Unavailable
-  case _result43.Unauthenticated!= nil:
-    return _r, _result43.Unauthenticated
-  case _result43.Conflict!= nil:
-    return _r, _result43.Conflict
+  case _result47.Missing!= nil:
+    return _r, _result47.Missing
+  case _result47.Invalid!= nil:
+    return _r, _result47.Invalid
+  case _result47.Unavailable!= nil:
+    return _r, _result47.Unavailable
+  case _result47.Unauthenticated!= nil:
+    return _r, _result47.Unauthenticated
+  case _result47.Conflict!= nil:
+    return _r, _result47.Conflict
   }
 
-  if _ret44 := _result43.GetSuccess(); _ret44 != nil {
-    return _ret44, nil
+  if _ret48 := _result47.GetSuccess(); _ret48 != nil {
+    return _ret48, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getTopic failed: unknown result")
 }
@@ -11202,33 +11365,33 @@ func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic
 //  - Name
 //  - Settings
 func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, settings *TopicSettings) (_r *Topic, _err error) {
-  var _args45 EventAdminCreateTopicArgs
-  _args45.Name = name
-  _args45.Settings = settings
-  var _result47 EventAdminCreateTopicResult
-  var _meta46 thrift.ResponseMeta
-  _meta46, _err = p.Client_().Call(ctx, "createTopic", &_args45, &_result47)
-  p.SetLastResponseMeta_(_meta46)
+  var _args49 EventAdminCreateTopicArgs
+  _args49.Name = name
+  _args49.Settings = settings
+  var _result51 EventAdminCreateTopicResult
+  var _meta50 thrift.ResponseMeta
+  _meta50, _err = p.Client_().Call(ctx, "createTopic", &_args49, &_result51)
+  p.SetLastResponseMeta_(_meta50)
   if _err != nil {
     return
   }
   switch {
-  case _result47.Exists!= nil:
-    return _r, _result47.Exists
-  case _result47.Invalid!= nil:
-    return _r, _result47.Invalid
-  case _result47.Unavailable!= nil:
-    return _r, _result47.Unavailable
-  case _result47.Unauthenticated!= nil:
-    return _r, _result47.Unauthenticated
-  case _result47.Conflict!= nil:
-    return _r, _result47.Conflict
-  case _result47.Missing!= nil:
-    return _r, _result47.Missing
+  case _result51.Exists!= nil:
+    return _r, _result51.Exists
+  case _result51.Invalid!= nil:
+    return _r, _result51.Invalid
+  case _result51.Unavailable!= nil:
+    return _r, _result51.Unavailable
+  case _result51.Unauthenticated!= nil:
+    return _r, _result51.Unauthenticated
+  case _result51.Conflict!= nil:
+    return _r, _result51.Conflict
+  case _result51.Missing!= nil:
+    return _r, _result51.Missing
   }
 
-  if _ret48 := _result47.GetSuccess(); _ret48 != nil {
-    return _ret48, nil
+  if _ret52 := _result51.GetSuccess(); _ret52 != nil {
+    return _ret52, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "createTopic failed: unknown result")
 }
@@ -11239,31 +11402,31 @@ func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, setting
 //  - Name
 //  - Update
 func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update *TopicUpdate) (_r *Topic, _err error) {
-  var _args49 EventAdminUpdateTopicArgs
-  _args49.Name = name
-  _args49.Update = update
-  var _result51 EventAdminUpdateTopicResult
-  var _meta50 thrift.ResponseMeta
-  _meta50, _err = p.Client_().Call(ctx, "updateTopic", &_args49, &_result51)
-  p.SetLastResponseMeta_(_meta50)
+  var _args53 EventAdminUpdateTopicArgs
+  _args53.Name = name
+  _args53.Update = update
+  var _result55 EventAdminUpdateTopicResult
+  var _meta54 thrift.ResponseMeta
+  _meta54, _err = p.Client_().Call(ctx, "updateTopic", &_args53, &_result55)
+  p.SetLastResponseMeta_(_meta54)
   if _err != nil {
     return
   }
   switch {
-  case _result51.Missing!= nil:
-    return _r, _result51.Missing
-  case _result51.Invalid!= nil:
-    return _r, _result51.Invalid
-  case _result51.Unavailable!= nil:
-    return _r, _result51.Unavailable
-  case _result51.Unauthenticated!= nil:
-    return _r, _result51.Unauthenticated
-  case _result51.Conflict!= nil:
-    return _r, _result51.Conflict
+  case _result55.Missing!= nil:
+    return _r, _result55.Missing
+  case _result55.Invalid!= nil:
+    return _r, _result55.Invalid
+  case _result55.Unavailable!= nil:
+    return _r, _result55.Unavailable
+  case _result55.Unauthenticated!= nil:
+    return _r, _result55.Unauthenticated
+  case _result55.Conflict!= nil:
+    return _r, _result55.Conflict
   }
 
-  if _ret52 := _result51.GetSuccess(); _ret52 != nil {
-    return _ret52, nil
+  if _ret56 := _result55.GetSuccess(); _ret56 != nil {
+    return _ret56, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "updateTopic failed: unknown result")
 }
@@ -11274,26 +11437,26 @@ func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update 
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err error) {
-  var _args53 EventAdminDeleteTopicArgs
-  _args53.Name = name
-  var _result55 EventAdminDeleteTopicResult
-  var _meta54 thrift.ResponseMeta
-  _meta54, _err = p.Client_().Call(ctx, "deleteTopic", &_args53, &_result55)
-  p.SetLastResponseMeta_(_meta54)
+  var _args57 EventAdminDeleteTopicArgs
+  _args57.Name = name
+  var _result59 EventAdminDeleteTopicResult
+  var _meta58 thrift.ResponseMeta
+  _meta58, _err = p.Client_().Call(ctx, "deleteTopic", &_args57, &_result59)
+  p.SetLastResponseMeta_(_meta58)
   if _err != nil {
     return
   }
   switch {
-  case _result55.Missing!= nil:
-    return _result55.Missing
-  case _result55.Invalid!= nil:
-    return _result55.Invalid
-  case _result55.Unavailable!= nil:
-    return _result55.Unavailable
-  case _result55.Unauthenticated!= nil:
-    return _result55.Unauthenticated
-  case _result55.Conflict!= nil:
-    return _result55.Conflict
+  case _result59.Missing!= nil:
+    return _result59.Missing
+  case _result59.Invalid!= nil:
+    return _result59.Invalid
+  case _result59.Unavailable!= nil:
+    return _result59.Unavailable
+  case _result59.Unauthenticated!= nil:
+    return _result59.Unauthenticated
+  case _result59.Conflict!= nil:
+    return _result59.Conflict
   }
 
   return nil
@@ -11304,44 +11467,11 @@ func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err e
 // Parameters:
 //  - Name
 func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args56 EventAdminEnableTopicArgs
-  _args56.Name = name
-  var _result58 EventAdminEnableTopicResult
-  var _meta57 thrift.ResponseMeta
-  _meta57, _err = p.Client_().Call(ctx, "enableTopic", &_args56, &_result58)
-  p.SetLastResponseMeta_(_meta57)
-  if _err != nil {
-    return
-  }
-  switch {
-  case _result58.Missing!= nil:
-    return _r, _result58.Missing
-  case _result58.Invalid!= nil:
-    return _r, _result58.Invalid
-  case _result58.Unavailable!= nil:
-    return _r, _result58.Unavailable
-  case _result58.Unauthenticated!= nil:
-    return _r, _result58.Unauthenticated
-  case _result58.Conflict!= nil:
-    return _r, _result58.Conflict
-  }
-
-  if _ret59 := _result58.GetSuccess(); _ret59 != nil {
-    return _ret59, nil
-  }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "enableTopic failed: unknown result")
-}
-
-// From its return on no send succeeds and no event is handed out. What waits stays.
-// 
-// Parameters:
-//  - Name
-func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args60 EventAdminDisableTopicArgs
+  var _args60 EventAdminEnableTopicArgs
   _args60.Name = name
-  var _result62 EventAdminDisableTopicResult
+  var _result62 EventAdminEnableTopicResult
   var _meta61 thrift.ResponseMeta
-  _meta61, _err = p.Client_().Call(ctx, "disableTopic", &_args60, &_result62)
+  _meta61, _err = p.Client_().Call(ctx, "enableTopic", &_args60, &_result62)
   p.SetLastResponseMeta_(_meta61)
   if _err != nil {
     return
@@ -11362,21 +11492,19 @@ func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *T
   if _ret63 := _result62.GetSuccess(); _ret63 != nil {
     return _ret63, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "disableTopic failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "enableTopic failed: unknown result")
 }
 
-// Gives the topic one more group, which gets the events that are sent from now on.
+// From its return on no send succeeds and no event is handed out. What waits stays.
 // 
 // Parameters:
-//  - Topic
-//  - Group
-func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Group) (_r *Topic, _err error) {
-  var _args64 EventAdminAddGroupArgs
-  _args64.Topic = topic
-  _args64.Group = group
-  var _result66 EventAdminAddGroupResult
+//  - Name
+func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
+  var _args64 EventAdminDisableTopicArgs
+  _args64.Name = name
+  var _result66 EventAdminDisableTopicResult
   var _meta65 thrift.ResponseMeta
-  _meta65, _err = p.Client_().Call(ctx, "addGroup", &_args64, &_result66)
+  _meta65, _err = p.Client_().Call(ctx, "disableTopic", &_args64, &_result66)
   p.SetLastResponseMeta_(_meta65)
   if _err != nil {
     return
@@ -11384,8 +11512,6 @@ func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Gr
   switch {
   case _result66.Missing!= nil:
     return _r, _result66.Missing
-  case _result66.Exists!= nil:
-    return _r, _result66.Exists
   case _result66.Invalid!= nil:
     return _r, _result66.Invalid
   case _result66.Unavailable!= nil:
@@ -11399,21 +11525,21 @@ func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Gr
   if _ret67 := _result66.GetSuccess(); _ret67 != nil {
     return _ret67, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "addGroup failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "disableTopic failed: unknown result")
 }
 
-// Removes a group with all that it holds.
+// Gives the topic one more group, which gets the events that are sent from now on.
 // 
 // Parameters:
 //  - Topic
 //  - Group
-func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group string) (_r *Topic, _err error) {
-  var _args68 EventAdminRemoveGroupArgs
+func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Group) (_r *Topic, _err error) {
+  var _args68 EventAdminAddGroupArgs
   _args68.Topic = topic
   _args68.Group = group
-  var _result70 EventAdminRemoveGroupResult
+  var _result70 EventAdminAddGroupResult
   var _meta69 thrift.ResponseMeta
-  _meta69, _err = p.Client_().Call(ctx, "removeGroup", &_args68, &_result70)
+  _meta69, _err = p.Client_().Call(ctx, "addGroup", &_args68, &_result70)
   p.SetLastResponseMeta_(_meta69)
   if _err != nil {
     return
@@ -11421,6 +11547,8 @@ func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group 
   switch {
   case _result70.Missing!= nil:
     return _r, _result70.Missing
+  case _result70.Exists!= nil:
+    return _r, _result70.Exists
   case _result70.Invalid!= nil:
     return _r, _result70.Invalid
   case _result70.Unavailable!= nil:
@@ -11434,23 +11562,21 @@ func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group 
   if _ret71 := _result70.GetSuccess(); _ret71 != nil {
     return _ret71, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "removeGroup failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "addGroup failed: unknown result")
 }
 
-// The handlers of a topic in a group, by id: those that run somewhere, and those with settings of their own.
+// Removes a group with all that it holds.
 // 
 // Parameters:
 //  - Topic
 //  - Group
-//  - Page
-func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group string, page *Page) (_r *HandlerPage, _err error) {
-  var _args72 EventAdminListHandlersArgs
+func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group string) (_r *Topic, _err error) {
+  var _args72 EventAdminRemoveGroupArgs
   _args72.Topic = topic
   _args72.Group = group
-  _args72.Page = page
-  var _result74 EventAdminListHandlersResult
+  var _result74 EventAdminRemoveGroupResult
   var _meta73 thrift.ResponseMeta
-  _meta73, _err = p.Client_().Call(ctx, "listHandlers", &_args72, &_result74)
+  _meta73, _err = p.Client_().Call(ctx, "removeGroup", &_args72, &_result74)
   p.SetLastResponseMeta_(_meta73)
   if _err != nil {
     return
@@ -11471,19 +11597,23 @@ func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group
   if _ret75 := _result74.GetSuccess(); _ret75 != nil {
     return _ret75, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listHandlers failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "removeGroup failed: unknown result")
 }
 
-// NotFound when no process runs it and nothing was set for it.
+// The handlers of a topic in a group, by id: those that run somewhere, and those with settings of their own.
 // 
 // Parameters:
-//  - Handler
-func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error) {
-  var _args76 EventAdminGetHandlerArgs
-  _args76.Handler = handler
-  var _result78 EventAdminGetHandlerResult
+//  - Topic
+//  - Group
+//  - Page
+func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group string, page *Page) (_r *HandlerPage, _err error) {
+  var _args76 EventAdminListHandlersArgs
+  _args76.Topic = topic
+  _args76.Group = group
+  _args76.Page = page
+  var _result78 EventAdminListHandlersResult
   var _meta77 thrift.ResponseMeta
-  _meta77, _err = p.Client_().Call(ctx, "getHandler", &_args76, &_result78)
+  _meta77, _err = p.Client_().Call(ctx, "listHandlers", &_args76, &_result78)
   p.SetLastResponseMeta_(_meta77)
   if _err != nil {
     return
@@ -11504,23 +11634,19 @@ func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) 
   if _ret79 := _result78.GetSuccess(); _ret79 != nil {
     return _ret79, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getHandler failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listHandlers failed: unknown result")
 }
 
-// Changes settings. Running processes follow within a second. Returns the topic's revision.
-// The handler need not run anywhere: an id that nothing knows is taken as well, and shown
-// by listHandlers from then on.
+// NotFound when no process runs it and nothing was set for it.
 // 
 // Parameters:
 //  - Handler
-//  - Update
-func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRef, update *HandlerUpdate) (_r int64, _err error) {
-  var _args80 EventAdminUpdateHandlerArgs
+func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error) {
+  var _args80 EventAdminGetHandlerArgs
   _args80.Handler = handler
-  _args80.Update = update
-  var _result82 EventAdminUpdateHandlerResult
+  var _result82 EventAdminGetHandlerResult
   var _meta81 thrift.ResponseMeta
-  _meta81, _err = p.Client_().Call(ctx, "updateHandler", &_args80, &_result82)
+  _meta81, _err = p.Client_().Call(ctx, "getHandler", &_args80, &_result82)
   p.SetLastResponseMeta_(_meta81)
   if _err != nil {
     return
@@ -11538,7 +11664,44 @@ func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRe
     return _r, _result82.Conflict
   }
 
-  return _result82.GetSuccess(), nil
+  if _ret83 := _result82.GetSuccess(); _ret83 != nil {
+    return _ret83, nil
+  }
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getHandler failed: unknown result")
+}
+
+// Changes settings. Running processes follow within a second. Returns the topic's revision.
+// The handler need not run anywhere: an id that nothing knows is taken as well, and shown
+// by listHandlers from then on.
+// 
+// Parameters:
+//  - Handler
+//  - Update
+func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRef, update *HandlerUpdate) (_r int64, _err error) {
+  var _args84 EventAdminUpdateHandlerArgs
+  _args84.Handler = handler
+  _args84.Update = update
+  var _result86 EventAdminUpdateHandlerResult
+  var _meta85 thrift.ResponseMeta
+  _meta85, _err = p.Client_().Call(ctx, "updateHandler", &_args84, &_result86)
+  p.SetLastResponseMeta_(_meta85)
+  if _err != nil {
+    return
+  }
+  switch {
+  case _result86.Missing!= nil:
+    return _r, _result86.Missing
+  case _result86.Invalid!= nil:
+    return _r, _result86.Invalid
+  case _result86.Unavailable!= nil:
+    return _r, _result86.Unavailable
+  case _result86.Unauthenticated!= nil:
+    return _r, _result86.Unauthenticated
+  case _result86.Conflict!= nil:
+    return _r, _result86.Conflict
+  }
+
+  return _result86.GetSuccess(), nil
 }
 
 // Has its share of events run again; what waited meanwhile comes within a minute.
@@ -11546,26 +11709,26 @@ func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRe
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args83 EventAdminEnableHandlerArgs
-  _args83.Handler = handler
-  var _result85 EventAdminEnableHandlerResult
-  var _meta84 thrift.ResponseMeta
-  _meta84, _err = p.Client_().Call(ctx, "enableHandler", &_args83, &_result85)
-  p.SetLastResponseMeta_(_meta84)
+  var _args87 EventAdminEnableHandlerArgs
+  _args87.Handler = handler
+  var _result89 EventAdminEnableHandlerResult
+  var _meta88 thrift.ResponseMeta
+  _meta88, _err = p.Client_().Call(ctx, "enableHandler", &_args87, &_result89)
+  p.SetLastResponseMeta_(_meta88)
   if _err != nil {
     return
   }
   switch {
-  case _result85.Missing!= nil:
-    return _result85.Missing
-  case _result85.Invalid!= nil:
-    return _result85.Invalid
-  case _result85.Unavailable!= nil:
-    return _result85.Unavailable
-  case _result85.Unauthenticated!= nil:
-    return _result85.Unauthenticated
-  case _result85.Conflict!= nil:
-    return _result85.Conflict
+  case _result89.Missing!= nil:
+    return _result89.Missing
+  case _result89.Invalid!= nil:
+    return _result89.Invalid
+  case _result89.Unavailable!= nil:
+    return _result89.Unavailable
+  case _result89.Unauthenticated!= nil:
+    return _result89.Unauthenticated
+  case _result89.Conflict!= nil:
+    return _result89.Conflict
   }
 
   return nil
@@ -11576,26 +11739,26 @@ func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRe
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args86 EventAdminDisableHandlerArgs
-  _args86.Handler = handler
-  var _result88 EventAdminDisableHandlerResult
-  var _meta87 thrift.ResponseMeta
-  _meta87, _err = p.Client_().Call(ctx, "disableHandler", &_args86, &_result88)
-  p.SetLastResponseMeta_(_meta87)
+  var _args90 EventAdminDisableHandlerArgs
+  _args90.Handler = handler
+  var _result92 EventAdminDisableHandlerResult
+  var _meta91 thrift.ResponseMeta
+  _meta91, _err = p.Client_().Call(ctx, "disableHandler", &_args90, &_result92)
+  p.SetLastResponseMeta_(_meta91)
   if _err != nil {
     return
   }
   switch {
-  case _result88.Missing!= nil:
-    return _result88.Missing
-  case _result88.Invalid!= nil:
-    return _result88.Invalid
-  case _result88.Unavailable!= nil:
-    return _result88.Unavailable
-  case _result88.Unauthenticated!= nil:
-    return _result88.Unauthenticated
-  case _result88.Conflict!= nil:
-    return _result88.Conflict
+  case _result92.Missing!= nil:
+    return _result92.Missing
+  case _result92.Invalid!= nil:
+    return _result92.Invalid
+  case _result92.Unavailable!= nil:
+    return _result92.Unavailable
+  case _result92.Unauthenticated!= nil:
+    return _result92.Unauthenticated
+  case _result92.Conflict!= nil:
+    return _result92.Conflict
   }
 
   return nil
@@ -11606,26 +11769,26 @@ func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerR
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args89 EventAdminResetHandlerArgs
-  _args89.Handler = handler
-  var _result91 EventAdminResetHandlerResult
-  var _meta90 thrift.ResponseMeta
-  _meta90, _err = p.Client_().Call(ctx, "resetHandler", &_args89, &_result91)
-  p.SetLastResponseMeta_(_meta90)
+  var _args93 EventAdminResetHandlerArgs
+  _args93.Handler = handler
+  var _result95 EventAdminResetHandlerResult
+  var _meta94 thrift.ResponseMeta
+  _meta94, _err = p.Client_().Call(ctx, "resetHandler", &_args93, &_result95)
+  p.SetLastResponseMeta_(_meta94)
   if _err != nil {
     return
   }
   switch {
-  case _result91.Missing!= nil:
-    return _result91.Missing
-  case _result91.Invalid!= nil:
-    return _result91.Invalid
-  case _result91.Unavailable!= nil:
-    return _result91.Unavailable
-  case _result91.Unauthenticated!= nil:
-    return _result91.Unauthenticated
-  case _result91.Conflict!= nil:
-    return _result91.Conflict
+  case _result95.Missing!= nil:
+    return _result95.Missing
+  case _result95.Invalid!= nil:
+    return _result95.Invalid
+  case _result95.Unavailable!= nil:
+    return _result95.Unavailable
+  case _result95.Unauthenticated!= nil:
+    return _result95.Unauthenticated
+  case _result95.Conflict!= nil:
+    return _result95.Conflict
   }
 
   return nil
@@ -11636,48 +11799,11 @@ func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef
 // Parameters:
 //  - Query
 func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery) (_r *FailurePage, _err error) {
-  var _args92 EventAdminListFailuresArgs
-  _args92.Query = query
-  var _result94 EventAdminListFailuresResult
-  var _meta93 thrift.ResponseMeta
-  _meta93, _err = p.Client_().Call(ctx, "listFailures", &_args92, &_result94)
-  p.SetLastResponseMeta_(_meta93)
-  if _err != nil {
-    return
-  }
-  switch {
-  case _result94.Missing!= nil:
-    return _r, _result94.Missing
-  case _result94.Invalid!= nil:
-    return _r, _result94.Invalid
-  case _result94.Unavailable!= nil:
-    return _r, _result94.Unavailable
-  case _result94.Unauthenticated!= nil:
-    return _r, _result94.Unauthenticated
-  case _result94.Conflict!= nil:
-    return _r, _result94.Conflict
-  }
-
-  if _ret95 := _result94.GetSuccess(); _ret95 != nil {
-    return _ret95, nil
-  }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listFailures failed: unknown result")
-}
-
-// One failure, with its event; an InvalidArgument where that has over 16 000 000 bytes, which no frame takes.
-// 
-// Parameters:
-//  - Topic
-//  - Group
-//  - ID
-func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group string, id string) (_r *Failure, _err error) {
-  var _args96 EventAdminGetFailureArgs
-  _args96.Topic = topic
-  _args96.Group = group
-  _args96.ID = id
-  var _result98 EventAdminGetFailureResult
+  var _args96 EventAdminListFailuresArgs
+  _args96.Query = query
+  var _result98 EventAdminListFailuresResult
   var _meta97 thrift.ResponseMeta
-  _meta97, _err = p.Client_().Call(ctx, "getFailure", &_args96, &_result98)
+  _meta97, _err = p.Client_().Call(ctx, "listFailures", &_args96, &_result98)
   p.SetLastResponseMeta_(_meta97)
   if _err != nil {
     return
@@ -11698,21 +11824,23 @@ func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group s
   if _ret99 := _result98.GetSuccess(); _ret99 != nil {
     return _ret99, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getFailure failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listFailures failed: unknown result")
 }
 
-// For the length of lists, which pages do not tell.
+// One failure, with its event; an InvalidArgument where that has over 16 000 000 bytes, which no frame takes.
 // 
 // Parameters:
 //  - Topic
 //  - Group
-func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, group string) (_r *FailureCount, _err error) {
-  var _args100 EventAdminCountFailuresArgs
+//  - ID
+func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group string, id string) (_r *Failure, _err error) {
+  var _args100 EventAdminGetFailureArgs
   _args100.Topic = topic
   _args100.Group = group
-  var _result102 EventAdminCountFailuresResult
+  _args100.ID = id
+  var _result102 EventAdminGetFailureResult
   var _meta101 thrift.ResponseMeta
-  _meta101, _err = p.Client_().Call(ctx, "countFailures", &_args100, &_result102)
+  _meta101, _err = p.Client_().Call(ctx, "getFailure", &_args100, &_result102)
   p.SetLastResponseMeta_(_meta101)
   if _err != nil {
     return
@@ -11733,20 +11861,21 @@ func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, grou
   if _ret103 := _result102.GetSuccess(); _ret103 != nil {
     return _ret103, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "countFailures failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getFailure failed: unknown result")
 }
 
-// Begins to hand failures to their handlers anew, and returns the job that does
-// it; it may have ended by then. What fails while it runs is not replayed again.
+// For the length of lists, which pages do not tell.
 // 
 // Parameters:
-//  - Selection
-func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args104 EventAdminReplayFailuresArgs
-  _args104.Selection = selection
-  var _result106 EventAdminReplayFailuresResult
+//  - Topic
+//  - Group
+func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, group string) (_r *FailureCount, _err error) {
+  var _args104 EventAdminCountFailuresArgs
+  _args104.Topic = topic
+  _args104.Group = group
+  var _result106 EventAdminCountFailuresResult
   var _meta105 thrift.ResponseMeta
-  _meta105, _err = p.Client_().Call(ctx, "replayFailures", &_args104, &_result106)
+  _meta105, _err = p.Client_().Call(ctx, "countFailures", &_args104, &_result106)
   p.SetLastResponseMeta_(_meta105)
   if _err != nil {
     return
@@ -11767,19 +11896,20 @@ func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *Failur
   if _ret107 := _result106.GetSuccess(); _ret107 != nil {
     return _ret107, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "replayFailures failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "countFailures failed: unknown result")
 }
 
-// Begins to remove failures for good, and returns the job that does it; it may have ended by then.
+// Begins to hand failures to their handlers anew, and returns the job that does
+// it; it may have ended by then. What fails while it runs is not replayed again.
 // 
 // Parameters:
 //  - Selection
-func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args108 EventAdminDiscardFailuresArgs
+func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
+  var _args108 EventAdminReplayFailuresArgs
   _args108.Selection = selection
-  var _result110 EventAdminDiscardFailuresResult
+  var _result110 EventAdminReplayFailuresResult
   var _meta109 thrift.ResponseMeta
-  _meta109, _err = p.Client_().Call(ctx, "discardFailures", &_args108, &_result110)
+  _meta109, _err = p.Client_().Call(ctx, "replayFailures", &_args108, &_result110)
   p.SetLastResponseMeta_(_meta109)
   if _err != nil {
     return
@@ -11800,19 +11930,19 @@ func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *Failu
   if _ret111 := _result110.GetSuccess(); _ret111 != nil {
     return _ret111, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "discardFailures failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "replayFailures failed: unknown result")
 }
 
-// NotFound for one that ended more than 24 hours ago.
+// Begins to remove failures for good, and returns the job that does it; it may have ended by then.
 // 
 // Parameters:
-//  - ID
-func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args112 EventAdminGetJobArgs
-  _args112.ID = id
-  var _result114 EventAdminGetJobResult
+//  - Selection
+func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
+  var _args112 EventAdminDiscardFailuresArgs
+  _args112.Selection = selection
+  var _result114 EventAdminDiscardFailuresResult
   var _meta113 thrift.ResponseMeta
-  _meta113, _err = p.Client_().Call(ctx, "getJob", &_args112, &_result114)
+  _meta113, _err = p.Client_().Call(ctx, "discardFailures", &_args112, &_result114)
   p.SetLastResponseMeta_(_meta113)
   if _err != nil {
     return
@@ -11826,24 +11956,26 @@ func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err
     return _r, _result114.Unavailable
   case _result114.Unauthenticated!= nil:
     return _r, _result114.Unauthenticated
+  case _result114.Conflict!= nil:
+    return _r, _result114.Conflict
   }
 
   if _ret115 := _result114.GetSuccess(); _ret115 != nil {
     return _ret115, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getJob failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "discardFailures failed: unknown result")
 }
 
-// Ends a job before its next step, and returns it as it is; one that has ended stays as it is.
+// NotFound for one that ended more than 24 hours ago.
 // 
 // Parameters:
 //  - ID
-func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args116 EventAdminCancelJobArgs
+func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err error) {
+  var _args116 EventAdminGetJobArgs
   _args116.ID = id
-  var _result118 EventAdminCancelJobResult
+  var _result118 EventAdminGetJobResult
   var _meta117 thrift.ResponseMeta
-  _meta117, _err = p.Client_().Call(ctx, "cancelJob", &_args116, &_result118)
+  _meta117, _err = p.Client_().Call(ctx, "getJob", &_args116, &_result118)
   p.SetLastResponseMeta_(_meta117)
   if _err != nil {
     return
@@ -11862,23 +11994,19 @@ func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _
   if _ret119 := _result118.GetSuccess(); _ret119 != nil {
     return _ret119, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "cancelJob failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getJob failed: unknown result")
 }
 
-// The delayed events of a topic in a group, the earliest due first.
+// Ends a job before its next step, and returns it as it is; one that has ended stays as it is.
 // 
 // Parameters:
-//  - Topic
-//  - Group
-//  - Page
-func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group string, page *Page) (_r *DelayedPage, _err error) {
-  var _args120 EventAdminListDelayedArgs
-  _args120.Topic = topic
-  _args120.Group = group
-  _args120.Page = page
-  var _result122 EventAdminListDelayedResult
+//  - ID
+func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _err error) {
+  var _args120 EventAdminCancelJobArgs
+  _args120.ID = id
+  var _result122 EventAdminCancelJobResult
   var _meta121 thrift.ResponseMeta
-  _meta121, _err = p.Client_().Call(ctx, "listDelayed", &_args120, &_result122)
+  _meta121, _err = p.Client_().Call(ctx, "cancelJob", &_args120, &_result122)
   p.SetLastResponseMeta_(_meta121)
   if _err != nil {
     return
@@ -11892,28 +12020,28 @@ func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group 
     return _r, _result122.Unavailable
   case _result122.Unauthenticated!= nil:
     return _r, _result122.Unauthenticated
-  case _result122.Conflict!= nil:
-    return _r, _result122.Conflict
   }
 
   if _ret123 := _result122.GetSuccess(); _ret123 != nil {
     return _ret123, nil
   }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listDelayed failed: unknown result")
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "cancelJob failed: unknown result")
 }
 
-// Cancels a delayed event in all groups, and returns those in which it was still waiting.
+// The delayed events of a topic in a group, the earliest due first.
 // 
 // Parameters:
 //  - Topic
-//  - ID
-func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id string) (_r []string, _err error) {
-  var _args124 EventAdminCancelDelayedArgs
+//  - Group
+//  - Page
+func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group string, page *Page) (_r *DelayedPage, _err error) {
+  var _args124 EventAdminListDelayedArgs
   _args124.Topic = topic
-  _args124.ID = id
-  var _result126 EventAdminCancelDelayedResult
+  _args124.Group = group
+  _args124.Page = page
+  var _result126 EventAdminListDelayedResult
   var _meta125 thrift.ResponseMeta
-  _meta125, _err = p.Client_().Call(ctx, "cancelDelayed", &_args124, &_result126)
+  _meta125, _err = p.Client_().Call(ctx, "listDelayed", &_args124, &_result126)
   p.SetLastResponseMeta_(_meta125)
   if _err != nil {
     return
@@ -11931,7 +12059,42 @@ func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id s
     return _r, _result126.Conflict
   }
 
-  return _result126.GetSuccess(), nil
+  if _ret127 := _result126.GetSuccess(); _ret127 != nil {
+    return _ret127, nil
+  }
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listDelayed failed: unknown result")
+}
+
+// Cancels a delayed event in all groups, and returns those in which it was still waiting.
+// 
+// Parameters:
+//  - Topic
+//  - ID
+func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id string) (_r []string, _err error) {
+  var _args128 EventAdminCancelDelayedArgs
+  _args128.Topic = topic
+  _args128.ID = id
+  var _result130 EventAdminCancelDelayedResult
+  var _meta129 thrift.ResponseMeta
+  _meta129, _err = p.Client_().Call(ctx, "cancelDelayed", &_args128, &_result130)
+  p.SetLastResponseMeta_(_meta129)
+  if _err != nil {
+    return
+  }
+  switch {
+  case _result130.Missing!= nil:
+    return _r, _result130.Missing
+  case _result130.Invalid!= nil:
+    return _r, _result130.Invalid
+  case _result130.Unavailable!= nil:
+    return _r, _result130.Unavailable
+  case _result130.Unauthenticated!= nil:
+    return _r, _result130.Unauthenticated
+  case _result130.Conflict!= nil:
+    return _r, _result130.Conflict
+  }
+
+  return _result130.GetSuccess(), nil
 }
 
 // What others have put into the set of delayed events and nobody can read, at most `limit` of it (default 10, at most 100).
@@ -11941,46 +12104,13 @@ func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id s
 //  - Group
 //  - Limit
 func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, group string, limit int32) (_r *UnreadableEvents, _err error) {
-  var _args127 EventAdminListUnreadableArgs
-  _args127.Topic = topic
-  _args127.Group = group
-  _args127.Limit = limit
-  var _result129 EventAdminListUnreadableResult
-  var _meta128 thrift.ResponseMeta
-  _meta128, _err = p.Client_().Call(ctx, "listUnreadable", &_args127, &_result129)
-  p.SetLastResponseMeta_(_meta128)
-  if _err != nil {
-    return
-  }
-  switch {
-  case _result129.Missing!= nil:
-    return _r, _result129.Missing
-  case _result129.Invalid!= nil:
-    return _r, _result129.Invalid
-  case _result129.Unavailable!= nil:
-    return _r, _result129.Unavailable
-  case _result129.Unauthenticated!= nil:
-    return _r, _result129.Unauthenticated
-  case _result129.Conflict!= nil:
-    return _r, _result129.Conflict
-  }
-
-  if _ret130 := _result129.GetSuccess(); _ret130 != nil {
-    return _ret130, nil
-  }
-  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listUnreadable failed: unknown result")
-}
-
-// The figures of a topic, one element a group, by name.
-// 
-// Parameters:
-//  - Topic
-func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*Stats, _err error) {
-  var _args131 EventAdminGetStatsArgs
+  var _args131 EventAdminListUnreadableArgs
   _args131.Topic = topic
-  var _result133 EventAdminGetStatsResult
+  _args131.Group = group
+  _args131.Limit = limit
+  var _result133 EventAdminListUnreadableResult
   var _meta132 thrift.ResponseMeta
-  _meta132, _err = p.Client_().Call(ctx, "getStats", &_args131, &_result133)
+  _meta132, _err = p.Client_().Call(ctx, "listUnreadable", &_args131, &_result133)
   p.SetLastResponseMeta_(_meta132)
   if _err != nil {
     return
@@ -11998,7 +12128,40 @@ func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*St
     return _r, _result133.Conflict
   }
 
-  return _result133.GetSuccess(), nil
+  if _ret134 := _result133.GetSuccess(); _ret134 != nil {
+    return _ret134, nil
+  }
+  return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listUnreadable failed: unknown result")
+}
+
+// The figures of a topic, one element a group, by name.
+// 
+// Parameters:
+//  - Topic
+func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*Stats, _err error) {
+  var _args135 EventAdminGetStatsArgs
+  _args135.Topic = topic
+  var _result137 EventAdminGetStatsResult
+  var _meta136 thrift.ResponseMeta
+  _meta136, _err = p.Client_().Call(ctx, "getStats", &_args135, &_result137)
+  p.SetLastResponseMeta_(_meta136)
+  if _err != nil {
+    return
+  }
+  switch {
+  case _result137.Missing!= nil:
+    return _r, _result137.Missing
+  case _result137.Invalid!= nil:
+    return _r, _result137.Invalid
+  case _result137.Unavailable!= nil:
+    return _r, _result137.Unavailable
+  case _result137.Unauthenticated!= nil:
+    return _r, _result137.Unauthenticated
+  case _result137.Conflict!= nil:
+    return _r, _result137.Conflict
+  }
+
+  return _result137.GetSuccess(), nil
 }
 
 // The processes that run handlers, by id, those included that are taken for dead.
@@ -12006,26 +12169,26 @@ func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*St
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListConsumers(ctx context.Context, page *Page) (_r *ConsumerPage, _err error) {
-  var _args134 EventAdminListConsumersArgs
-  _args134.Page = page
-  var _result136 EventAdminListConsumersResult
-  var _meta135 thrift.ResponseMeta
-  _meta135, _err = p.Client_().Call(ctx, "listConsumers", &_args134, &_result136)
-  p.SetLastResponseMeta_(_meta135)
+  var _args138 EventAdminListConsumersArgs
+  _args138.Page = page
+  var _result140 EventAdminListConsumersResult
+  var _meta139 thrift.ResponseMeta
+  _meta139, _err = p.Client_().Call(ctx, "listConsumers", &_args138, &_result140)
+  p.SetLastResponseMeta_(_meta139)
   if _err != nil {
     return
   }
   switch {
-  case _result136.Invalid!= nil:
-    return _r, _result136.Invalid
-  case _result136.Unavailable!= nil:
-    return _r, _result136.Unavailable
-  case _result136.Unauthenticated!= nil:
-    return _r, _result136.Unauthenticated
+  case _result140.Invalid!= nil:
+    return _r, _result140.Invalid
+  case _result140.Unavailable!= nil:
+    return _r, _result140.Unavailable
+  case _result140.Unauthenticated!= nil:
+    return _r, _result140.Unauthenticated
   }
 
-  if _ret137 := _result136.GetSuccess(); _ret137 != nil {
-    return _ret137, nil
+  if _ret141 := _result140.GetSuccess(); _ret141 != nil {
+    return _ret141, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listConsumers failed: unknown result")
 }
@@ -12050,36 +12213,37 @@ func (p *EventAdminProcessor) ProcessorMap() map[string]thrift.TProcessorFunctio
 
 func NewEventAdminProcessor(handler EventAdmin) *EventAdminProcessor {
 
-  self138 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self138.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
-  self138.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
-  self138.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
-  self138.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
-  self138.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
-  self138.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
-  self138.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
-  self138.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
-  self138.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
-  self138.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
-  self138.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
-  self138.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
-  self138.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
-  self138.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
-  self138.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
-  self138.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
-  self138.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
-  self138.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
-  self138.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
-  self138.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
-  self138.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
-  self138.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
-  self138.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
-  self138.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
-  self138.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
-  self138.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
-  self138.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
-  self138.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
-return self138
+  self142 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self142.processorMap["getServer"] = &eventAdminProcessorGetServer{handler:handler}
+  self142.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
+  self142.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
+  self142.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
+  self142.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
+  self142.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
+  self142.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
+  self142.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
+  self142.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
+  self142.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
+  self142.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
+  self142.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
+  self142.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
+  self142.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
+  self142.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
+  self142.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
+  self142.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
+  self142.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
+  self142.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
+  self142.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
+  self142.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
+  self142.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
+  self142.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
+  self142.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
+  self142.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
+  self142.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
+  self142.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
+  self142.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
+  self142.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
+return self142
 }
 
 func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -12090,13 +12254,108 @@ func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.T
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x139 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x143 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x139.Write(ctx, oprot)
+  x143.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x139
+  return false, x143
 
+}
+
+type eventAdminProcessorGetServer struct {
+  handler EventAdmin
+}
+
+func (p *eventAdminProcessorGetServer) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
+  var _write_err144 error
+  args := EventAdminGetServerArgs{}
+  if err2 := args.Read(ctx, iprot); err2 != nil {
+    iprot.ReadMessageEnd(ctx)
+    x := thrift.NewTApplicationException(thrift.PROTOCOL_ERROR, err2.Error())
+    oprot.WriteMessageBegin(ctx, "getServer", thrift.EXCEPTION, seqId)
+    x.Write(ctx, oprot)
+    oprot.WriteMessageEnd(ctx)
+    oprot.Flush(ctx)
+    return false, thrift.WrapTException(err2)
+  }
+  iprot.ReadMessageEnd(ctx)
+
+  tickerCancel := func() {}
+  // Start a goroutine to do server side connectivity check.
+  if thrift.ServerConnectivityCheckInterval > 0 {
+    var cancel context.CancelFunc
+    ctx, cancel = context.WithCancel(ctx)
+    defer cancel()
+    var tickerCtx context.Context
+    tickerCtx, tickerCancel = context.WithCancel(context.Background())
+    defer tickerCancel()
+    go func(ctx context.Context, cancel context.CancelFunc) {
+      ticker := time.NewTicker(thrift.ServerConnectivityCheckInterval)
+      defer ticker.Stop()
+      for {
+        select {
+        case <-ctx.Done():
+          return
+        case <-ticker.C:
+          if !iprot.Transport().IsOpen() {
+            cancel()
+            return
+          }
+        }
+      }
+    }(tickerCtx, cancel)
+  }
+
+  result := EventAdminGetServerResult{}
+  if retval, err2 := p.handler.GetServer(ctx); err2 != nil {
+    tickerCancel()
+    err = thrift.WrapTException(err2)
+    switch v := err2.(type) {
+    case *Unauthenticated:
+      result.Unauthenticated = v
+    default:
+      if errors.Is(err2, thrift.ErrAbandonRequest) {
+        return false, thrift.WrapTException(err2)
+      }
+      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getServer: " + err2.Error())
+      if err2 := oprot.WriteMessageBegin(ctx, "getServer", thrift.EXCEPTION, seqId); err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
+      }
+      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
+      }
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
+      }
+      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
+        _write_err144 = thrift.WrapTException(err2)
+      }
+      if _write_err144 != nil {
+        return false, thrift.WrapTException(_write_err144)
+      }
+      return true, err
+    }
+  } else {
+    result.Success = retval
+  }
+  tickerCancel()
+  if err2 := oprot.WriteMessageBegin(ctx, "getServer", thrift.REPLY, seqId); err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
+  }
+  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
+  }
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
+  }
+  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
+    _write_err144 = thrift.WrapTException(err2)
+  }
+  if _write_err144 != nil {
+    return false, thrift.WrapTException(_write_err144)
+  }
+  return true, err
 }
 
 type eventAdminProcessorPing struct {
@@ -12104,7 +12363,7 @@ type eventAdminProcessorPing struct {
 }
 
 func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err140 error
+  var _write_err146 error
   args := EventAdminPingArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12156,40 +12415,40 @@ func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, ipro
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc141 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
+      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := _exc141.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
-        _write_err140 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if _write_err140 != nil {
-        return false, thrift.WrapTException(_write_err140)
+      if _write_err146 != nil {
+        return false, thrift.WrapTException(_write_err146)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.REPLY, seqId); err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err140 == nil && err2 != nil {
-    _write_err140 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if _write_err140 != nil {
-    return false, thrift.WrapTException(_write_err140)
+  if _write_err146 != nil {
+    return false, thrift.WrapTException(_write_err146)
   }
   return true, err
 }
@@ -12199,7 +12458,7 @@ type eventAdminProcessorListTopics struct {
 }
 
 func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err142 error
+  var _write_err148 error
   args := EventAdminListTopicsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12253,21 +12512,21 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc143 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
+      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := _exc143.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
-        _write_err142 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if _write_err142 != nil {
-        return false, thrift.WrapTException(_write_err142)
+      if _write_err148 != nil {
+        return false, thrift.WrapTException(_write_err148)
       }
       return true, err
     }
@@ -12276,19 +12535,19 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.REPLY, seqId); err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err142 == nil && err2 != nil {
-    _write_err142 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if _write_err142 != nil {
-    return false, thrift.WrapTException(_write_err142)
+  if _write_err148 != nil {
+    return false, thrift.WrapTException(_write_err148)
   }
   return true, err
 }
@@ -12298,7 +12557,7 @@ type eventAdminProcessorGetTopic struct {
 }
 
 func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err144 error
+  var _write_err150 error
   args := EventAdminGetTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12356,21 +12615,21 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
+      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if _write_err144 != nil {
-        return false, thrift.WrapTException(_write_err144)
+      if _write_err150 != nil {
+        return false, thrift.WrapTException(_write_err150)
       }
       return true, err
     }
@@ -12379,19 +12638,19 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if _write_err144 != nil {
-    return false, thrift.WrapTException(_write_err144)
+  if _write_err150 != nil {
+    return false, thrift.WrapTException(_write_err150)
   }
   return true, err
 }
@@ -12401,7 +12660,7 @@ type eventAdminProcessorCreateTopic struct {
 }
 
 func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err146 error
+  var _write_err152 error
   args := EventAdminCreateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12461,21 +12720,21 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
+      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if _write_err146 != nil {
-        return false, thrift.WrapTException(_write_err146)
+      if _write_err152 != nil {
+        return false, thrift.WrapTException(_write_err152)
       }
       return true, err
     }
@@ -12484,19 +12743,19 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if _write_err146 != nil {
-    return false, thrift.WrapTException(_write_err146)
+  if _write_err152 != nil {
+    return false, thrift.WrapTException(_write_err152)
   }
   return true, err
 }
@@ -12506,7 +12765,7 @@ type eventAdminProcessorUpdateTopic struct {
 }
 
 func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err148 error
+  var _write_err154 error
   args := EventAdminUpdateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12564,21 +12823,21 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
+      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if _write_err148 != nil {
-        return false, thrift.WrapTException(_write_err148)
+      if _write_err154 != nil {
+        return false, thrift.WrapTException(_write_err154)
       }
       return true, err
     }
@@ -12587,19 +12846,19 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if _write_err148 != nil {
-    return false, thrift.WrapTException(_write_err148)
+  if _write_err154 != nil {
+    return false, thrift.WrapTException(_write_err154)
   }
   return true, err
 }
@@ -12609,7 +12868,7 @@ type eventAdminProcessorDeleteTopic struct {
 }
 
 func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err150 error
+  var _write_err156 error
   args := EventAdminDeleteTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12667,40 +12926,40 @@ func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
+      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if _write_err150 != nil {
-        return false, thrift.WrapTException(_write_err150)
+      if _write_err156 != nil {
+        return false, thrift.WrapTException(_write_err156)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if _write_err150 != nil {
-    return false, thrift.WrapTException(_write_err150)
+  if _write_err156 != nil {
+    return false, thrift.WrapTException(_write_err156)
   }
   return true, err
 }
@@ -12710,7 +12969,7 @@ type eventAdminProcessorEnableTopic struct {
 }
 
 func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err152 error
+  var _write_err158 error
   args := EventAdminEnableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12768,21 +13027,21 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
+      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if _write_err152 != nil {
-        return false, thrift.WrapTException(_write_err152)
+      if _write_err158 != nil {
+        return false, thrift.WrapTException(_write_err158)
       }
       return true, err
     }
@@ -12791,19 +13050,19 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if _write_err152 != nil {
-    return false, thrift.WrapTException(_write_err152)
+  if _write_err158 != nil {
+    return false, thrift.WrapTException(_write_err158)
   }
   return true, err
 }
@@ -12813,7 +13072,7 @@ type eventAdminProcessorDisableTopic struct {
 }
 
 func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err154 error
+  var _write_err160 error
   args := EventAdminDisableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12871,21 +13130,21 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
+      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if _write_err154 != nil {
-        return false, thrift.WrapTException(_write_err154)
+      if _write_err160 != nil {
+        return false, thrift.WrapTException(_write_err160)
       }
       return true, err
     }
@@ -12894,19 +13153,19 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if _write_err154 != nil {
-    return false, thrift.WrapTException(_write_err154)
+  if _write_err160 != nil {
+    return false, thrift.WrapTException(_write_err160)
   }
   return true, err
 }
@@ -12916,7 +13175,7 @@ type eventAdminProcessorAddGroup struct {
 }
 
 func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err156 error
+  var _write_err162 error
   args := EventAdminAddGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12976,21 +13235,21 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
+      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if _write_err156 != nil {
-        return false, thrift.WrapTException(_write_err156)
+      if _write_err162 != nil {
+        return false, thrift.WrapTException(_write_err162)
       }
       return true, err
     }
@@ -12999,19 +13258,19 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if _write_err156 != nil {
-    return false, thrift.WrapTException(_write_err156)
+  if _write_err162 != nil {
+    return false, thrift.WrapTException(_write_err162)
   }
   return true, err
 }
@@ -13021,7 +13280,7 @@ type eventAdminProcessorRemoveGroup struct {
 }
 
 func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err158 error
+  var _write_err164 error
   args := EventAdminRemoveGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13079,21 +13338,21 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
+      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if _write_err158 != nil {
-        return false, thrift.WrapTException(_write_err158)
+      if _write_err164 != nil {
+        return false, thrift.WrapTException(_write_err164)
       }
       return true, err
     }
@@ -13102,19 +13361,19 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if _write_err158 != nil {
-    return false, thrift.WrapTException(_write_err158)
+  if _write_err164 != nil {
+    return false, thrift.WrapTException(_write_err164)
   }
   return true, err
 }
@@ -13124,7 +13383,7 @@ type eventAdminProcessorListHandlers struct {
 }
 
 func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err160 error
+  var _write_err166 error
   args := EventAdminListHandlersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13182,21 +13441,21 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
+      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if _write_err160 != nil {
-        return false, thrift.WrapTException(_write_err160)
+      if _write_err166 != nil {
+        return false, thrift.WrapTException(_write_err166)
       }
       return true, err
     }
@@ -13205,19 +13464,19 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.REPLY, seqId); err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if _write_err160 != nil {
-    return false, thrift.WrapTException(_write_err160)
+  if _write_err166 != nil {
+    return false, thrift.WrapTException(_write_err166)
   }
   return true, err
 }
@@ -13227,7 +13486,7 @@ type eventAdminProcessorGetHandler struct {
 }
 
 func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err162 error
+  var _write_err168 error
   args := EventAdminGetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13285,21 +13544,21 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
+      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if _write_err162 != nil {
-        return false, thrift.WrapTException(_write_err162)
+      if _write_err168 != nil {
+        return false, thrift.WrapTException(_write_err168)
       }
       return true, err
     }
@@ -13308,19 +13567,19 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if _write_err162 != nil {
-    return false, thrift.WrapTException(_write_err162)
+  if _write_err168 != nil {
+    return false, thrift.WrapTException(_write_err168)
   }
   return true, err
 }
@@ -13330,7 +13589,7 @@ type eventAdminProcessorUpdateHandler struct {
 }
 
 func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err164 error
+  var _write_err170 error
   args := EventAdminUpdateHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13388,21 +13647,21 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
+      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if _write_err164 != nil {
-        return false, thrift.WrapTException(_write_err164)
+      if _write_err170 != nil {
+        return false, thrift.WrapTException(_write_err170)
       }
       return true, err
     }
@@ -13411,19 +13670,19 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if _write_err164 != nil {
-    return false, thrift.WrapTException(_write_err164)
+  if _write_err170 != nil {
+    return false, thrift.WrapTException(_write_err170)
   }
   return true, err
 }
@@ -13433,7 +13692,7 @@ type eventAdminProcessorEnableHandler struct {
 }
 
 func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err166 error
+  var _write_err172 error
   args := EventAdminEnableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13491,40 +13750,40 @@ func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
+      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if _write_err166 != nil {
-        return false, thrift.WrapTException(_write_err166)
+      if _write_err172 != nil {
+        return false, thrift.WrapTException(_write_err172)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if _write_err166 != nil {
-    return false, thrift.WrapTException(_write_err166)
+  if _write_err172 != nil {
+    return false, thrift.WrapTException(_write_err172)
   }
   return true, err
 }
@@ -13534,7 +13793,7 @@ type eventAdminProcessorDisableHandler struct {
 }
 
 func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err168 error
+  var _write_err174 error
   args := EventAdminDisableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13592,40 +13851,40 @@ func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
+      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if _write_err168 != nil {
-        return false, thrift.WrapTException(_write_err168)
+      if _write_err174 != nil {
+        return false, thrift.WrapTException(_write_err174)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if _write_err168 != nil {
-    return false, thrift.WrapTException(_write_err168)
+  if _write_err174 != nil {
+    return false, thrift.WrapTException(_write_err174)
   }
   return true, err
 }
@@ -13635,7 +13894,7 @@ type eventAdminProcessorResetHandler struct {
 }
 
 func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err170 error
+  var _write_err176 error
   args := EventAdminResetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13693,40 +13952,40 @@ func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
+      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if _write_err170 != nil {
-        return false, thrift.WrapTException(_write_err170)
+      if _write_err176 != nil {
+        return false, thrift.WrapTException(_write_err176)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if _write_err170 != nil {
-    return false, thrift.WrapTException(_write_err170)
+  if _write_err176 != nil {
+    return false, thrift.WrapTException(_write_err176)
   }
   return true, err
 }
@@ -13736,7 +13995,7 @@ type eventAdminProcessorListFailures struct {
 }
 
 func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err172 error
+  var _write_err178 error
   args := EventAdminListFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13794,21 +14053,21 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
+      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if _write_err172 != nil {
-        return false, thrift.WrapTException(_write_err172)
+      if _write_err178 != nil {
+        return false, thrift.WrapTException(_write_err178)
       }
       return true, err
     }
@@ -13817,19 +14076,19 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if _write_err172 != nil {
-    return false, thrift.WrapTException(_write_err172)
+  if _write_err178 != nil {
+    return false, thrift.WrapTException(_write_err178)
   }
   return true, err
 }
@@ -13839,7 +14098,7 @@ type eventAdminProcessorGetFailure struct {
 }
 
 func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err174 error
+  var _write_err180 error
   args := EventAdminGetFailureArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13897,21 +14156,21 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
+      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if _write_err174 != nil {
-        return false, thrift.WrapTException(_write_err174)
+      if _write_err180 != nil {
+        return false, thrift.WrapTException(_write_err180)
       }
       return true, err
     }
@@ -13920,19 +14179,19 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.REPLY, seqId); err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if _write_err174 != nil {
-    return false, thrift.WrapTException(_write_err174)
+  if _write_err180 != nil {
+    return false, thrift.WrapTException(_write_err180)
   }
   return true, err
 }
@@ -13942,7 +14201,7 @@ type eventAdminProcessorCountFailures struct {
 }
 
 func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err176 error
+  var _write_err182 error
   args := EventAdminCountFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14000,21 +14259,21 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
+      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if _write_err176 != nil {
-        return false, thrift.WrapTException(_write_err176)
+      if _write_err182 != nil {
+        return false, thrift.WrapTException(_write_err182)
       }
       return true, err
     }
@@ -14023,19 +14282,19 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if _write_err176 != nil {
-    return false, thrift.WrapTException(_write_err176)
+  if _write_err182 != nil {
+    return false, thrift.WrapTException(_write_err182)
   }
   return true, err
 }
@@ -14045,7 +14304,7 @@ type eventAdminProcessorReplayFailures struct {
 }
 
 func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err178 error
+  var _write_err184 error
   args := EventAdminReplayFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14103,21 +14362,21 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
+      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if _write_err178 != nil {
-        return false, thrift.WrapTException(_write_err178)
+      if _write_err184 != nil {
+        return false, thrift.WrapTException(_write_err184)
       }
       return true, err
     }
@@ -14126,19 +14385,19 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if _write_err178 != nil {
-    return false, thrift.WrapTException(_write_err178)
+  if _write_err184 != nil {
+    return false, thrift.WrapTException(_write_err184)
   }
   return true, err
 }
@@ -14148,7 +14407,7 @@ type eventAdminProcessorDiscardFailures struct {
 }
 
 func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err180 error
+  var _write_err186 error
   args := EventAdminDiscardFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14206,21 +14465,21 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
+      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if _write_err180 != nil {
-        return false, thrift.WrapTException(_write_err180)
+      if _write_err186 != nil {
+        return false, thrift.WrapTException(_write_err186)
       }
       return true, err
     }
@@ -14229,19 +14488,19 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if _write_err180 != nil {
-    return false, thrift.WrapTException(_write_err180)
+  if _write_err186 != nil {
+    return false, thrift.WrapTException(_write_err186)
   }
   return true, err
 }
@@ -14251,7 +14510,7 @@ type eventAdminProcessorGetJob struct {
 }
 
 func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err182 error
+  var _write_err188 error
   args := EventAdminGetJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14307,21 +14566,21 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
+      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if _write_err182 != nil {
-        return false, thrift.WrapTException(_write_err182)
+      if _write_err188 != nil {
+        return false, thrift.WrapTException(_write_err188)
       }
       return true, err
     }
@@ -14330,19 +14589,19 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if _write_err182 != nil {
-    return false, thrift.WrapTException(_write_err182)
+  if _write_err188 != nil {
+    return false, thrift.WrapTException(_write_err188)
   }
   return true, err
 }
@@ -14352,7 +14611,7 @@ type eventAdminProcessorCancelJob struct {
 }
 
 func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err184 error
+  var _write_err190 error
   args := EventAdminCancelJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14408,21 +14667,21 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
+      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if _write_err184 != nil {
-        return false, thrift.WrapTException(_write_err184)
+      if _write_err190 != nil {
+        return false, thrift.WrapTException(_write_err190)
       }
       return true, err
     }
@@ -14431,19 +14690,19 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if _write_err184 != nil {
-    return false, thrift.WrapTException(_write_err184)
+  if _write_err190 != nil {
+    return false, thrift.WrapTException(_write_err190)
   }
   return true, err
 }
@@ -14453,7 +14712,7 @@ type eventAdminProcessorListDelayed struct {
 }
 
 func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err186 error
+  var _write_err192 error
   args := EventAdminListDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14511,21 +14770,21 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
+      _exc193 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := _exc193.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if _write_err186 != nil {
-        return false, thrift.WrapTException(_write_err186)
+      if _write_err192 != nil {
+        return false, thrift.WrapTException(_write_err192)
       }
       return true, err
     }
@@ -14534,19 +14793,19 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if _write_err186 != nil {
-    return false, thrift.WrapTException(_write_err186)
+  if _write_err192 != nil {
+    return false, thrift.WrapTException(_write_err192)
   }
   return true, err
 }
@@ -14556,7 +14815,7 @@ type eventAdminProcessorCancelDelayed struct {
 }
 
 func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err188 error
+  var _write_err194 error
   args := EventAdminCancelDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14614,21 +14873,21 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
+      _exc195 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := _exc195.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if _write_err188 != nil {
-        return false, thrift.WrapTException(_write_err188)
+      if _write_err194 != nil {
+        return false, thrift.WrapTException(_write_err194)
       }
       return true, err
     }
@@ -14637,19 +14896,19 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if _write_err188 != nil {
-    return false, thrift.WrapTException(_write_err188)
+  if _write_err194 != nil {
+    return false, thrift.WrapTException(_write_err194)
   }
   return true, err
 }
@@ -14659,7 +14918,7 @@ type eventAdminProcessorListUnreadable struct {
 }
 
 func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err190 error
+  var _write_err196 error
   args := EventAdminListUnreadableArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14717,21 +14976,21 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
+      _exc197 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+        _write_err196 = thrift.WrapTException(err2)
       }
-      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := _exc197.Write(ctx, oprot); _write_err196 == nil && err2 != nil {
+        _write_err196 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err196 == nil && err2 != nil {
+        _write_err196 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err196 == nil && err2 != nil {
+        _write_err196 = thrift.WrapTException(err2)
       }
-      if _write_err190 != nil {
-        return false, thrift.WrapTException(_write_err190)
+      if _write_err196 != nil {
+        return false, thrift.WrapTException(_write_err196)
       }
       return true, err
     }
@@ -14740,19 +14999,19 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.REPLY, seqId); err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+    _write_err196 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err196 == nil && err2 != nil {
+    _write_err196 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err196 == nil && err2 != nil {
+    _write_err196 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err196 == nil && err2 != nil {
+    _write_err196 = thrift.WrapTException(err2)
   }
-  if _write_err190 != nil {
-    return false, thrift.WrapTException(_write_err190)
+  if _write_err196 != nil {
+    return false, thrift.WrapTException(_write_err196)
   }
   return true, err
 }
@@ -14762,7 +15021,7 @@ type eventAdminProcessorGetStats struct {
 }
 
 func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err192 error
+  var _write_err198 error
   args := EventAdminGetStatsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14820,21 +15079,21 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc193 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
+      _exc199 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+        _write_err198 = thrift.WrapTException(err2)
       }
-      if err2 := _exc193.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := _exc199.Write(ctx, oprot); _write_err198 == nil && err2 != nil {
+        _write_err198 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err198 == nil && err2 != nil {
+        _write_err198 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err198 == nil && err2 != nil {
+        _write_err198 = thrift.WrapTException(err2)
       }
-      if _write_err192 != nil {
-        return false, thrift.WrapTException(_write_err192)
+      if _write_err198 != nil {
+        return false, thrift.WrapTException(_write_err198)
       }
       return true, err
     }
@@ -14843,19 +15102,19 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.REPLY, seqId); err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+    _write_err198 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err198 == nil && err2 != nil {
+    _write_err198 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err198 == nil && err2 != nil {
+    _write_err198 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err198 == nil && err2 != nil {
+    _write_err198 = thrift.WrapTException(err2)
   }
-  if _write_err192 != nil {
-    return false, thrift.WrapTException(_write_err192)
+  if _write_err198 != nil {
+    return false, thrift.WrapTException(_write_err198)
   }
   return true, err
 }
@@ -14865,7 +15124,7 @@ type eventAdminProcessorListConsumers struct {
 }
 
 func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err194 error
+  var _write_err200 error
   args := EventAdminListConsumersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14919,21 +15178,21 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc195 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
+      _exc201 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err194 = thrift.WrapTException(err2)
+        _write_err200 = thrift.WrapTException(err2)
       }
-      if err2 := _exc195.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
-        _write_err194 = thrift.WrapTException(err2)
+      if err2 := _exc201.Write(ctx, oprot); _write_err200 == nil && err2 != nil {
+        _write_err200 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
-        _write_err194 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err200 == nil && err2 != nil {
+        _write_err200 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
-        _write_err194 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err200 == nil && err2 != nil {
+        _write_err200 = thrift.WrapTException(err2)
       }
-      if _write_err194 != nil {
-        return false, thrift.WrapTException(_write_err194)
+      if _write_err200 != nil {
+        return false, thrift.WrapTException(_write_err200)
       }
       return true, err
     }
@@ -14942,25 +15201,221 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.REPLY, seqId); err2 != nil {
-    _write_err194 = thrift.WrapTException(err2)
+    _write_err200 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
-    _write_err194 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err200 == nil && err2 != nil {
+    _write_err200 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
-    _write_err194 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err200 == nil && err2 != nil {
+    _write_err200 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
-    _write_err194 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err200 == nil && err2 != nil {
+    _write_err200 = thrift.WrapTException(err2)
   }
-  if _write_err194 != nil {
-    return false, thrift.WrapTException(_write_err194)
+  if _write_err200 != nil {
+    return false, thrift.WrapTException(_write_err200)
   }
   return true, err
 }
 
 
 // HELPER FUNCTIONS AND STRUCTURES
+
+type EventAdminGetServerArgs struct {
+}
+
+func NewEventAdminGetServerArgs() *EventAdminGetServerArgs {
+  return &EventAdminGetServerArgs{}
+}
+
+func (p *EventAdminGetServerArgs) Read(ctx context.Context, iprot thrift.TProtocol) error {
+  if _, err := iprot.ReadStructBegin(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T read error: ", p), err)
+  }
+
+
+  for {
+    _, fieldTypeId, fieldId, err := iprot.ReadFieldBegin(ctx)
+    if err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T field %d read error: ", p, fieldId), err)
+    }
+    if fieldTypeId == thrift.STOP { break; }
+    if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+      return err
+    }
+    if err := iprot.ReadFieldEnd(ctx); err != nil {
+      return err
+    }
+  }
+  if err := iprot.ReadStructEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T read struct end error: ", p), err)
+  }
+  return nil
+}
+
+func (p *EventAdminGetServerArgs) Write(ctx context.Context, oprot thrift.TProtocol) error {
+  if err := oprot.WriteStructBegin(ctx, "getServer_args"); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
+  if p != nil {
+  }
+  if err := oprot.WriteFieldStop(ctx); err != nil {
+    return thrift.PrependError("write field stop error: ", err) }
+  if err := oprot.WriteStructEnd(ctx); err != nil {
+    return thrift.PrependError("write struct stop error: ", err) }
+  return nil
+}
+
+func (p *EventAdminGetServerArgs) String() string {
+  if p == nil {
+    return "<nil>"
+  }
+  return fmt.Sprintf("EventAdminGetServerArgs(%+v)", *p)
+}
+
+// Attributes:
+//  - Success
+//  - Unauthenticated
+type EventAdminGetServerResult struct {
+  Success *ServerInfo `thrift:"success,0" db:"success" json:"success,omitempty"`
+  Unauthenticated *Unauthenticated `thrift:"unauthenticated,1" db:"unauthenticated" json:"unauthenticated,omitempty"`
+}
+
+func NewEventAdminGetServerResult() *EventAdminGetServerResult {
+  return &EventAdminGetServerResult{}
+}
+
+var EventAdminGetServerResult_Success_DEFAULT *ServerInfo
+func (p *EventAdminGetServerResult) GetSuccess() *ServerInfo {
+  if !p.IsSetSuccess() {
+    return EventAdminGetServerResult_Success_DEFAULT
+  }
+return p.Success
+}
+var EventAdminGetServerResult_Unauthenticated_DEFAULT *Unauthenticated
+func (p *EventAdminGetServerResult) GetUnauthenticated() *Unauthenticated {
+  if !p.IsSetUnauthenticated() {
+    return EventAdminGetServerResult_Unauthenticated_DEFAULT
+  }
+return p.Unauthenticated
+}
+func (p *EventAdminGetServerResult) IsSetSuccess() bool {
+  return p.Success != nil
+}
+
+func (p *EventAdminGetServerResult) IsSetUnauthenticated() bool {
+  return p.Unauthenticated != nil
+}
+
+func (p *EventAdminGetServerResult) Read(ctx context.Context, iprot thrift.TProtocol) error {
+  if _, err := iprot.ReadStructBegin(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T read error: ", p), err)
+  }
+
+
+  for {
+    _, fieldTypeId, fieldId, err := iprot.ReadFieldBegin(ctx)
+    if err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T field %d read error: ", p, fieldId), err)
+    }
+    if fieldTypeId == thrift.STOP { break; }
+    switch fieldId {
+    case 0:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField0(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 1:
+      if fieldTypeId == thrift.STRUCT {
+        if err := p.ReadField1(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    default:
+      if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+        return err
+      }
+    }
+    if err := iprot.ReadFieldEnd(ctx); err != nil {
+      return err
+    }
+  }
+  if err := iprot.ReadStructEnd(ctx); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T read struct end error: ", p), err)
+  }
+  return nil
+}
+
+func (p *EventAdminGetServerResult)  ReadField0(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Success = &ServerInfo{}
+  if err := p.Success.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Success), err)
+  }
+  return nil
+}
+
+func (p *EventAdminGetServerResult)  ReadField1(ctx context.Context, iprot thrift.TProtocol) error {
+  p.Unauthenticated = &Unauthenticated{}
+  if err := p.Unauthenticated.Read(ctx, iprot); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", p.Unauthenticated), err)
+  }
+  return nil
+}
+
+func (p *EventAdminGetServerResult) Write(ctx context.Context, oprot thrift.TProtocol) error {
+  if err := oprot.WriteStructBegin(ctx, "getServer_result"); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
+  if p != nil {
+    if err := p.writeField0(ctx, oprot); err != nil { return err }
+    if err := p.writeField1(ctx, oprot); err != nil { return err }
+  }
+  if err := oprot.WriteFieldStop(ctx); err != nil {
+    return thrift.PrependError("write field stop error: ", err) }
+  if err := oprot.WriteStructEnd(ctx); err != nil {
+    return thrift.PrependError("write struct stop error: ", err) }
+  return nil
+}
+
+func (p *EventAdminGetServerResult) writeField0(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetSuccess() {
+    if err := oprot.WriteFieldBegin(ctx, "success", thrift.STRUCT, 0); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 0:success: ", p), err) }
+    if err := p.Success.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Success), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 0:success: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminGetServerResult) writeField1(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetUnauthenticated() {
+    if err := oprot.WriteFieldBegin(ctx, "unauthenticated", thrift.STRUCT, 1); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 1:unauthenticated: ", p), err) }
+    if err := p.Unauthenticated.Write(ctx, oprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error writing struct: ", p.Unauthenticated), err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 1:unauthenticated: ", p), err) }
+  }
+  return err
+}
+
+func (p *EventAdminGetServerResult) String() string {
+  if p == nil {
+    return "<nil>"
+  }
+  return fmt.Sprintf("EventAdminGetServerResult(%+v)", *p)
+}
 
 type EventAdminPingArgs struct {
 }
@@ -25300,13 +25755,13 @@ func (p *EventAdminCancelDelayedResult)  ReadField0(ctx context.Context, iprot t
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem196 string
+var _elem202 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem196 = v
+    _elem202 = v
 }
-    p.Success = append(p.Success, _elem196)
+    p.Success = append(p.Success, _elem202)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -26223,11 +26678,11 @@ func (p *EventAdminGetStatsResult)  ReadField0(ctx context.Context, iprot thrift
   tSlice := make([]*Stats, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-    _elem197 := &Stats{}
-    if err := _elem197.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem197), err)
+    _elem203 := &Stats{}
+    if err := _elem203.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem203), err)
     }
-    p.Success = append(p.Success, _elem197)
+    p.Success = append(p.Success, _elem203)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -26789,82 +27244,12 @@ func (p *EventBusClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 //  - Topic
 //  - Message
 func (p *EventBusClient) Send(ctx context.Context, topic string, message *Message) (_r string, _err error) {
-  var _args198 EventBusSendArgs
-  _args198.Topic = topic
-  _args198.Message = message
-  var _result200 EventBusSendResult
-  var _meta199 thrift.ResponseMeta
-  _meta199, _err = p.Client_().Call(ctx, "send", &_args198, &_result200)
-  p.SetLastResponseMeta_(_meta199)
-  if _err != nil {
-    return
-  }
-  switch {
-  case _result200.Missing!= nil:
-    return _r, _result200.Missing
-  case _result200.Invalid!= nil:
-    return _r, _result200.Invalid
-  case _result200.Disabled!= nil:
-    return _r, _result200.Disabled
-  case _result200.Unavailable!= nil:
-    return _r, _result200.Unavailable
-  case _result200.Unauthenticated!= nil:
-    return _r, _result200.Unauthenticated
-  case _result200.Conflict!= nil:
-    return _r, _result200.Conflict
-  }
-
-  return _result200.GetSuccess(), nil
-}
-
-// Is send with a delay: the event is handed out delay_ms after Redis has taken it. The message names no time itself.
-// 
-// Parameters:
-//  - Topic
-//  - Message
-//  - DelayMs
-func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message *Message, delay_ms int64) (_r string, _err error) {
-  var _args201 EventBusSendDelayedArgs
-  _args201.Topic = topic
-  _args201.Message = message
-  _args201.DelayMs = delay_ms
-  var _result203 EventBusSendDelayedResult
-  var _meta202 thrift.ResponseMeta
-  _meta202, _err = p.Client_().Call(ctx, "sendDelayed", &_args201, &_result203)
-  p.SetLastResponseMeta_(_meta202)
-  if _err != nil {
-    return
-  }
-  switch {
-  case _result203.Missing!= nil:
-    return _r, _result203.Missing
-  case _result203.Invalid!= nil:
-    return _r, _result203.Invalid
-  case _result203.Disabled!= nil:
-    return _r, _result203.Disabled
-  case _result203.Unavailable!= nil:
-    return _r, _result203.Unavailable
-  case _result203.Unauthenticated!= nil:
-    return _r, _result203.Unauthenticated
-  case _result203.Conflict!= nil:
-    return _r, _result203.Conflict
-  }
-
-  return _result203.GetSuccess(), nil
-}
-
-// Sends up to 1000 events in one step: all of them, in their order, to every group, or none. Returns their ids.
-// 
-// Parameters:
-//  - Topic
-//  - Messages
-func (p *EventBusClient) SendBatch(ctx context.Context, topic string, messages []*Message) (_r []string, _err error) {
-  var _args204 EventBusSendBatchArgs
+  var _args204 EventBusSendArgs
   _args204.Topic = topic
-  _args204.Messages = messages
-  var _result206 EventBusSendBatchResult
+  _args204.Message = message
+  var _result206 EventBusSendResult
   var _meta205 thrift.ResponseMeta
-  _meta205, _err = p.Client_().Call(ctx, "sendBatch", &_args204, &_result206)
+  _meta205, _err = p.Client_().Call(ctx, "send", &_args204, &_result206)
   p.SetLastResponseMeta_(_meta205)
   if _err != nil {
     return
@@ -26887,6 +27272,76 @@ func (p *EventBusClient) SendBatch(ctx context.Context, topic string, messages [
   return _result206.GetSuccess(), nil
 }
 
+// Is send with a delay: the event is handed out delay_ms after Redis has taken it. The message names no time itself.
+// 
+// Parameters:
+//  - Topic
+//  - Message
+//  - DelayMs
+func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message *Message, delay_ms int64) (_r string, _err error) {
+  var _args207 EventBusSendDelayedArgs
+  _args207.Topic = topic
+  _args207.Message = message
+  _args207.DelayMs = delay_ms
+  var _result209 EventBusSendDelayedResult
+  var _meta208 thrift.ResponseMeta
+  _meta208, _err = p.Client_().Call(ctx, "sendDelayed", &_args207, &_result209)
+  p.SetLastResponseMeta_(_meta208)
+  if _err != nil {
+    return
+  }
+  switch {
+  case _result209.Missing!= nil:
+    return _r, _result209.Missing
+  case _result209.Invalid!= nil:
+    return _r, _result209.Invalid
+  case _result209.Disabled!= nil:
+    return _r, _result209.Disabled
+  case _result209.Unavailable!= nil:
+    return _r, _result209.Unavailable
+  case _result209.Unauthenticated!= nil:
+    return _r, _result209.Unauthenticated
+  case _result209.Conflict!= nil:
+    return _r, _result209.Conflict
+  }
+
+  return _result209.GetSuccess(), nil
+}
+
+// Sends up to 1000 events in one step: all of them, in their order, to every group, or none. Returns their ids.
+// 
+// Parameters:
+//  - Topic
+//  - Messages
+func (p *EventBusClient) SendBatch(ctx context.Context, topic string, messages []*Message) (_r []string, _err error) {
+  var _args210 EventBusSendBatchArgs
+  _args210.Topic = topic
+  _args210.Messages = messages
+  var _result212 EventBusSendBatchResult
+  var _meta211 thrift.ResponseMeta
+  _meta211, _err = p.Client_().Call(ctx, "sendBatch", &_args210, &_result212)
+  p.SetLastResponseMeta_(_meta211)
+  if _err != nil {
+    return
+  }
+  switch {
+  case _result212.Missing!= nil:
+    return _r, _result212.Missing
+  case _result212.Invalid!= nil:
+    return _r, _result212.Invalid
+  case _result212.Disabled!= nil:
+    return _r, _result212.Disabled
+  case _result212.Unavailable!= nil:
+    return _r, _result212.Unavailable
+  case _result212.Unauthenticated!= nil:
+    return _r, _result212.Unauthenticated
+  case _result212.Conflict!= nil:
+    return _r, _result212.Conflict
+  }
+
+  return _result212.GetSuccess(), nil
+}
+
 type EventBusProcessor struct {
   processorMap map[string]thrift.TProcessorFunction
   handler EventBus
@@ -26907,11 +27362,11 @@ func (p *EventBusProcessor) ProcessorMap() map[string]thrift.TProcessorFunction 
 
 func NewEventBusProcessor(handler EventBus) *EventBusProcessor {
 
-  self207 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self207.processorMap["send"] = &eventBusProcessorSend{handler:handler}
-  self207.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
-  self207.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
-return self207
+  self213 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self213.processorMap["send"] = &eventBusProcessorSend{handler:handler}
+  self213.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
+  self213.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
+return self213
 }
 
 func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -26922,12 +27377,12 @@ func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TPr
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x208 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x214 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x208.Write(ctx, oprot)
+  x214.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x208
+  return false, x214
 
 }
 
@@ -26936,7 +27391,7 @@ type eventBusProcessorSend struct {
 }
 
 func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err209 error
+  var _write_err215 error
   args := EventBusSendArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -26996,21 +27451,21 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc210 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
+      _exc216 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+        _write_err215 = thrift.WrapTException(err2)
       }
-      if err2 := _exc210.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := _exc216.Write(ctx, oprot); _write_err215 == nil && err2 != nil {
+        _write_err215 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err215 == nil && err2 != nil {
+        _write_err215 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
-        _write_err209 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err215 == nil && err2 != nil {
+        _write_err215 = thrift.WrapTException(err2)
       }
-      if _write_err209 != nil {
-        return false, thrift.WrapTException(_write_err209)
+      if _write_err215 != nil {
+        return false, thrift.WrapTException(_write_err215)
       }
       return true, err
     }
@@ -27019,19 +27474,19 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.REPLY, seqId); err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+    _write_err215 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err215 == nil && err2 != nil {
+    _write_err215 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err215 == nil && err2 != nil {
+    _write_err215 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err209 == nil && err2 != nil {
-    _write_err209 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err215 == nil && err2 != nil {
+    _write_err215 = thrift.WrapTException(err2)
   }
-  if _write_err209 != nil {
-    return false, thrift.WrapTException(_write_err209)
+  if _write_err215 != nil {
+    return false, thrift.WrapTException(_write_err215)
   }
   return true, err
 }
@@ -27041,7 +27496,7 @@ type eventBusProcessorSendDelayed struct {
 }
 
 func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err211 error
+  var _write_err217 error
   args := EventBusSendDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -27101,21 +27556,21 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc212 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
+      _exc218 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err211 = thrift.WrapTException(err2)
+        _write_err217 = thrift.WrapTException(err2)
       }
-      if err2 := _exc212.Write(ctx, oprot); _write_err211 == nil && err2 != nil {
-        _write_err211 = thrift.WrapTException(err2)
+      if err2 := _exc218.Write(ctx, oprot); _write_err217 == nil && err2 != nil {
+        _write_err217 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err211 == nil && err2 != nil {
-        _write_err211 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err217 == nil && err2 != nil {
+        _write_err217 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err211 == nil && err2 != nil {
-        _write_err211 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err217 == nil && err2 != nil {
+        _write_err217 = thrift.WrapTException(err2)
       }
-      if _write_err211 != nil {
-        return false, thrift.WrapTException(_write_err211)
+      if _write_err217 != nil {
+        return false, thrift.WrapTException(_write_err217)
       }
       return true, err
     }
@@ -27124,19 +27579,19 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err211 = thrift.WrapTException(err2)
+    _write_err217 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err211 == nil && err2 != nil {
-    _write_err211 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err217 == nil && err2 != nil {
+    _write_err217 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err211 == nil && err2 != nil {
-    _write_err211 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err217 == nil && err2 != nil {
+    _write_err217 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err211 == nil && err2 != nil {
-    _write_err211 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err217 == nil && err2 != nil {
+    _write_err217 = thrift.WrapTException(err2)
   }
-  if _write_err211 != nil {
-    return false, thrift.WrapTException(_write_err211)
+  if _write_err217 != nil {
+    return false, thrift.WrapTException(_write_err217)
   }
   return true, err
 }
@@ -27146,7 +27601,7 @@ type eventBusProcessorSendBatch struct {
 }
 
 func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err213 error
+  var _write_err219 error
   args := EventBusSendBatchArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -27206,21 +27661,21 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc214 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
+      _exc220 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err213 = thrift.WrapTException(err2)
+        _write_err219 = thrift.WrapTException(err2)
       }
-      if err2 := _exc214.Write(ctx, oprot); _write_err213 == nil && err2 != nil {
-        _write_err213 = thrift.WrapTException(err2)
+      if err2 := _exc220.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
+        _write_err219 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err213 == nil && err2 != nil {
-        _write_err213 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
+        _write_err219 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err213 == nil && err2 != nil {
-        _write_err213 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
+        _write_err219 = thrift.WrapTException(err2)
       }
-      if _write_err213 != nil {
-        return false, thrift.WrapTException(_write_err213)
+      if _write_err219 != nil {
+        return false, thrift.WrapTException(_write_err219)
       }
       return true, err
     }
@@ -27229,19 +27684,19 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.REPLY, seqId); err2 != nil {
-    _write_err213 = thrift.WrapTException(err2)
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err213 == nil && err2 != nil {
-    _write_err213 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err213 == nil && err2 != nil {
-    _write_err213 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err213 == nil && err2 != nil {
-    _write_err213 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if _write_err213 != nil {
-    return false, thrift.WrapTException(_write_err213)
+  if _write_err219 != nil {
+    return false, thrift.WrapTException(_write_err219)
   }
   return true, err
 }
@@ -28378,11 +28833,11 @@ func (p *EventBusSendBatchArgs)  ReadField2(ctx context.Context, iprot thrift.TP
   tSlice := make([]*Message, 0, size)
   p.Messages =  tSlice
   for i := 0; i < size; i ++ {
-    _elem215 := &Message{}
-    if err := _elem215.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem215), err)
+    _elem221 := &Message{}
+    if err := _elem221.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem221), err)
     }
-    p.Messages = append(p.Messages, _elem215)
+    p.Messages = append(p.Messages, _elem221)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -28643,13 +29098,13 @@ func (p *EventBusSendBatchResult)  ReadField0(ctx context.Context, iprot thrift.
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem216 string
+var _elem222 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem216 = v
+    _elem222 = v
 }
-    p.Success = append(p.Success, _elem216)
+    p.Success = append(p.Success, _elem222)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -28882,17 +29337,17 @@ func (p *EventHandlerClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 // Parameters:
 //  - Event
 func (p *EventHandlerClient) Handle(ctx context.Context, event *Event) (_r *HandleResult_, _err error) {
-  var _args217 EventHandlerHandleArgs
-  _args217.Event = event
-  var _result219 EventHandlerHandleResult
-  var _meta218 thrift.ResponseMeta
-  _meta218, _err = p.Client_().Call(ctx, "handle", &_args217, &_result219)
-  p.SetLastResponseMeta_(_meta218)
+  var _args223 EventHandlerHandleArgs
+  _args223.Event = event
+  var _result225 EventHandlerHandleResult
+  var _meta224 thrift.ResponseMeta
+  _meta224, _err = p.Client_().Call(ctx, "handle", &_args223, &_result225)
+  p.SetLastResponseMeta_(_meta224)
   if _err != nil {
     return
   }
-  if _ret220 := _result219.GetSuccess(); _ret220 != nil {
-    return _ret220, nil
+  if _ret226 := _result225.GetSuccess(); _ret226 != nil {
+    return _ret226, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "handle failed: unknown result")
 }
@@ -28917,9 +29372,9 @@ func (p *EventHandlerProcessor) ProcessorMap() map[string]thrift.TProcessorFunct
 
 func NewEventHandlerProcessor(handler EventHandler) *EventHandlerProcessor {
 
-  self221 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self221.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
-return self221
+  self227 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self227.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
+return self227
 }
 
 func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -28930,12 +29385,12 @@ func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x222 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x228 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x222.Write(ctx, oprot)
+  x228.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x222
+  return false, x228
 
 }
 
@@ -28944,7 +29399,7 @@ type eventHandlerProcessorHandle struct {
 }
 
 func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err223 error
+  var _write_err229 error
   args := EventHandlerHandleArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -28990,21 +29445,21 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
     if errors.Is(err2, thrift.ErrAbandonRequest) {
       return false, thrift.WrapTException(err2)
     }
-    _exc224 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
+    _exc230 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
     if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.EXCEPTION, seqId); err2 != nil {
-      _write_err223 = thrift.WrapTException(err2)
+      _write_err229 = thrift.WrapTException(err2)
     }
-    if err2 := _exc224.Write(ctx, oprot); _write_err223 == nil && err2 != nil {
-      _write_err223 = thrift.WrapTException(err2)
+    if err2 := _exc230.Write(ctx, oprot); _write_err229 == nil && err2 != nil {
+      _write_err229 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.WriteMessageEnd(ctx); _write_err223 == nil && err2 != nil {
-      _write_err223 = thrift.WrapTException(err2)
+    if err2 := oprot.WriteMessageEnd(ctx); _write_err229 == nil && err2 != nil {
+      _write_err229 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.Flush(ctx); _write_err223 == nil && err2 != nil {
-      _write_err223 = thrift.WrapTException(err2)
+    if err2 := oprot.Flush(ctx); _write_err229 == nil && err2 != nil {
+      _write_err229 = thrift.WrapTException(err2)
     }
-    if _write_err223 != nil {
-      return false, thrift.WrapTException(_write_err223)
+    if _write_err229 != nil {
+      return false, thrift.WrapTException(_write_err229)
     }
     return true, err
   } else {
@@ -29012,19 +29467,19 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.REPLY, seqId); err2 != nil {
-    _write_err223 = thrift.WrapTException(err2)
+    _write_err229 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err223 == nil && err2 != nil {
-    _write_err223 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err229 == nil && err2 != nil {
+    _write_err229 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err223 == nil && err2 != nil {
-    _write_err223 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err229 == nil && err2 != nil {
+    _write_err229 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err223 == nil && err2 != nil {
-    _write_err223 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err229 == nil && err2 != nil {
+    _write_err229 = thrift.WrapTException(err2)
   }
-  if _write_err223 != nil {
-    return false, thrift.WrapTException(_write_err223)
+  if _write_err229 != nil {
+    return false, thrift.WrapTException(_write_err229)
   }
   return true, err
 }

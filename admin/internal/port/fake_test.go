@@ -40,6 +40,9 @@ func newFakeAdmin() *fakeAdmin {
 	return &fakeAdmin{EventAdmin: eventbusv1.NewEventAdminClient(unfaked{}), entered: make(chan struct{}, 1000), release: make(chan struct{})}
 }
 
+func (a *fakeAdmin) GetServer(context.Context) (*eventbusv1.ServerInfo, error) {
+	return &eventbusv1.ServerInfo{}, nil
+}
 func (a *fakeAdmin) Ping(context.Context) error { return nil }
 
 func (a *fakeAdmin) GetTopic(ctx context.Context, name string) (*eventbusv1.Topic, error) {

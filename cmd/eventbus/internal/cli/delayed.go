@@ -75,7 +75,7 @@ func (a *app) listDelayed(ctx context.Context, s *session, topic string, q *dela
 			return err
 		}
 		if head { // after the page, whose error says what was asked for
-			clock, group = s.clock(ctx, topic), s.groupOf(ctx, topic)
+			clock, group = s.clock(ctx, topic), s.groupOf(ctx)
 		}
 		views := make([]delayedView, len(page.Events))
 		for i, e := range page.Events {

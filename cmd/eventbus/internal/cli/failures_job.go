@@ -58,7 +58,7 @@ func (a *app) move(ctx context.Context, s *session, topic string, filter eventbu
 			job, err = a.follow(ctx, s, job, moved, int64(len(filter.IDs)))
 			moved, group = moved+job.Moved, cmp.Or(group, job.Group)
 		case i == 0:
-			return 0, group, s.insteadOfCounting(kind, topic, err)
+			return 0, group, s.insteadOfCounting(ctx, kind, topic, err)
 		}
 		if err != nil {
 			return moved, group, fmt.Errorf("%s: %s%d %s, then: %w", moving(kind, topic, group), atLeast(job), moved, past[kind], err)

@@ -127,7 +127,7 @@ the flags pick. --all asks first on a terminal, and elsewhere demands --yes.`,
 func (a *app) consentToDiscard(ctx context.Context, s *session, topic string, state eventbus.FailureState) error {
 	count, err := s.api.CountFailures(ctx, topic, s.group)
 	if err != nil {
-		return s.insteadOfCounting(admin.JobDiscard, topic, err)
+		return s.insteadOfCounting(ctx, admin.JobDiscard, topic, err)
 	}
 	n := count.Dead
 	if state == eventbus.Retrying {
@@ -140,5 +140,5 @@ func (a *app) consentToDiscard(ctx context.Context, s *session, topic string, st
 	case 1:
 		which = "the only failure"
 	}
-	return a.consent(ctx, fmt.Sprintf("this discards %s in state %s of topic %s, %s, for good", which, state, topic, named(s.groupOf(ctx, topic))))
+	return a.consent(ctx, fmt.Sprintf("this discards %s in state %s of topic %s, %s, for good", which, state, topic, named(s.groupOf(ctx))))
 }

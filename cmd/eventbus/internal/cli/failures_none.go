@@ -82,7 +82,7 @@ func (n *none) tell(ctx context.Context) error {
 	if !whole || !also {
 		rest += fmt.Sprintf(", as far as the first %d of a state tell", tallied)
 	}
-	n.app.tell(what+"%s", n.handler, n.topic, named(n.s.groupOf(ctx, n.topic)), rest)
+	n.app.tell(what+"%s", n.handler, n.topic, named(n.s.groupOf(ctx)), rest)
 	return nil
 }
 
@@ -112,7 +112,7 @@ func (n *none) tellOfOther(ctx context.Context, of string, count int64) {
 		are = "is"
 	}
 	n.app.tell("no failure%s is in state %s, topic %s, %s; %d %s in state %[7]s: --state %[7]s picks from those",
-		of, n.state, n.topic, named(n.s.groupOf(ctx, n.topic)), count, are, n.other())
+		of, n.state, n.topic, named(n.s.groupOf(ctx)), count, are, n.other())
 }
 
 // tally counts the failures of a state by handler; those of a process that died,

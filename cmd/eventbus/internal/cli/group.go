@@ -3,8 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/seed4933/eventbus/admin"
 )
@@ -20,52 +18,28 @@ func named(group string) string {
 	return "group " + group
 }
 
-// groupOf returns the name of the session's group; "" where it cannot be told, which
-// is no error: it serves to word an answer.
-func (s *session) groupOf(ctx context.Context, topic string) string {
-	group, _ := s.askGroup(ctx, topic)
+// askGroup returns the name of the session's group, for which a server is asked once.
+func (s *session) askGroup(ctx context.Context) (string, error) {
+	if s.group == "" {
+		server, err := s.api.Server(ctx)
+		if err != nil {
+			return "", err
+		}
+		s.group = server.Group
+	}
+	return s.group, nil
+}
+
+// groupOf is askGroup for the wording of an answer, where an error is none: the group is
+// "" then.
+func (s *session) groupOf(ctx context.Context) string {
+	group, _ := s.askGroup(ctx)
 	return group
 }
 
-// askGroup is groupOf with the reason why the group cannot be told. A server tells it
-// in every error that is about one: here that of a failure that cannot be.
-func (s *session) askGroup(ctx context.Context, topic string) (string, error) {
-	if s.group != "" {
-		return s.group, nil
-	}
-	_, err := s.api.GetFailure(ctx, topic, "", "")
-	if group := groupIn(err, fmt.Sprintf("read failure %q of topic %q, group ", "", topic)); group != "" {
-		return group, nil
-	}
-	return "", err
-}
-
-// groupIn is the group that an error names after the step that has failed; "" where it
-// does not.
-func groupIn(err error, step string) string {
-	if err == nil {
-		return ""
-	}
-	rest, ok := strings.CutPrefix(err.Error(), step)
-	if !ok {
-		return ""
-	}
-	quoted, err := strconv.QuotedPrefix(rest)
-	if err != nil {
-		return ""
-	}
-	group, _ := strconv.Unquote(quoted)
-	return group
-}
-
-// insteadOfCounting is instead for an error that may be that of counting failures,
-// which tells the group.
-func (s *session) insteadOfCounting(kind admin.JobKind, topic string, err error) error {
-	group := s.group
-	if group == "" {
-		step, _ := strings.CutSuffix(counting(topic, ""), `""`)
-		group = groupIn(err, step)
-	}
+// insteadOfCounting is instead for an error that may be that of counting failures.
+func (s *session) insteadOfCounting(ctx context.Context, kind admin.JobKind, topic string, err error) error {
+	group := s.groupOf(ctx)
 	return instead(moving(kind, topic, group), counting(topic, group), err)
 }
 

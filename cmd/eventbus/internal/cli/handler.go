@@ -132,7 +132,7 @@ func (a *app) handlerUpdate() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				group := s.groupOf(c.Context(), args[0])
+				group := s.groupOf(c.Context())
 				return a.report(done{Topic: args[0], Group: group, Handler: args[1], Action: "updated", Revision: revision},
 					"updated handler %s of topic %s in %s", args[1], args[0], named(group))
 			})

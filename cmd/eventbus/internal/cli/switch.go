@@ -37,7 +37,7 @@ func (a *app) handlerSwitch(use, short, action string, do func(api admin.API, ct
 				if err := do(s.api, c.Context(), args[0], s.group, args[1]); err != nil {
 					return err
 				}
-				group := s.groupOf(c.Context(), args[0])
+				group := s.groupOf(c.Context())
 				return a.report(done{Topic: args[0], Group: group, Handler: args[1], Action: action},
 					"%s handler %s of topic %s in %s", action, args[1], args[0], named(group))
 			})

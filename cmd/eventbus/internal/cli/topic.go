@@ -63,8 +63,8 @@ func (a *app) topicCreate() *cobra.Command {
 				group := s.group
 				if queueKey != "" {
 					var err error
-					if group, err = s.askGroup(c.Context(), args[0]); err != nil {
-						return instead(fmt.Sprintf("create topic %q", args[0]), reading(args[0]), err)
+					if group, err = s.askGroup(c.Context()); err != nil {
+						return fmt.Errorf("create topic %q: %w", args[0], err)
 					}
 				}
 				if group != "" {
@@ -76,7 +76,7 @@ func (a *app) topicCreate() *cobra.Command {
 				if err := s.api.CreateTopic(c.Context(), args[0], cfg); err != nil {
 					return err
 				}
-				group = s.groupOf(c.Context(), args[0])
+				group = s.groupOf(c.Context())
 				return a.report(done{Topic: args[0], Group: group, Action: "created"}, "created topic %s with %s", args[0], named(group))
 			})
 		},
