@@ -228,13 +228,14 @@ func ping(ctx context.Context, sub *redis.PubSub) error {
 	return sub.Ping(ctx)
 }
 
-// Close ends the subscription, and a Next under way with it.
+// Close ends the subscription, and a Next under way with it. It is idempotent.
 func (c *Subscription) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
-	if c.sub == nil {
+	if c.sub == nil || c.closed {
+		c.closed = true
 		return nil
 	}
+	c.closed = true
 	return c.sub.Close()
 }

@@ -47,6 +47,7 @@ func TestChangesAreHeard(t *testing.T) {
 	}()
 	require.NoError(t, changes.Close())
 	require.Error(t, <-ended, "a wait under way ends")
+	require.NoError(t, changes.Close())
 }
 
 // The channels change while somebody waits, and survive a cut.
