@@ -48,7 +48,7 @@ func (f *failing) ListHandlers(context.Context, string, string, admin.Page) (adm
 	return admin.HandlerPage{}, f.err()
 }
 func (f *failing) Server(context.Context) (admin.ServerInfo, error) { return admin.ServerInfo{}, nil }
-func (f *failing) Ping(context.Context) error { return nil }
+func (f *failing) Ping(context.Context) error                       { return nil }
 func (f *failing) GetHandler(context.Context, string, string, string) (eventbus.HandlerInfo, error) {
 	return eventbus.HandlerInfo{}, f.err()
 }
