@@ -41,7 +41,7 @@ func newHTTPSide(s *Server, handler http.Handler) *httpSide {
 		BaseContext:       func(net.Listener) context.Context { return s.base },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			hc := c.(httpEntry).base()
-			return context.WithValue(withClient(ctx, hc.client), entryKey{}, hc.entry)
+			return context.WithValue(withClient(ctx, hc.client), connKey{}, hc)
 		},
 		ConnState: h.follow,
 	}
@@ -52,7 +52,7 @@ func noHTTP(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, "This port speaks Thrift, framed or not, in the binary or the compact protocol or THeader. It has nothing for HTTP.", http.StatusNotFound)
 }
 
-type entryKey struct{}
+type connKey struct{}
 
 // start makes the HTTP server wait for connections.
 func (h *httpSide) start() {
@@ -81,12 +81,16 @@ func (h *httpSide) take(c *conn) bool {
 
 // follow brings the table up to date with what the HTTP server does.
 func (h *httpSide) follow(c net.Conn, s http.ConnState) {
-	e := c.(httpEntry).base().entry
+	hc := c.(httpEntry).base()
+	e := hc.entry
 	switch s {
 	case http.StateActive:
 		e.move(reading)
 	case http.StateIdle:
 		e.move(idle)
+		if hc.spent {
+			e.close()
+		}
 	case http.StateClosed:
 		e.close()
 		h.owner.work.Done()
@@ -96,25 +100,35 @@ func (h *httpSide) follow(c net.Conn, s http.ConnState) {
 }
 
 // watch counts a request as a call from when its body has been read. Of a body that the
-// handler has not read the rest is read after the answer: see lingerTime.
+// handler has not read the rest is read after the answer: see lingerTime. Where that does
+// not come to its end, what follows is no request.
 func (h *httpSide) watch(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e := r.Context().Value(entryKey{}).(*entry) // every connection has one
+		hc := r.Context().Value(connKey{}).(*httpConn) // every connection is one
+		if hc.spent {
+			return
+		}
 		if r.Body == nil || r.Body == http.NoBody {
-			e.move(calling)
+			hc.entry.move(calling)
 			handler.ServeHTTP(w, r)
 			return
 		}
-		body := &watchedBody{ReadCloser: r.Body, entry: e}
+		body := &watchedBody{ReadCloser: r.Body, entry: hc.entry}
 		r.Body = body
 		answer := http.NewResponseController(w)
 		_ = answer.EnableFullDuplex() // HTTP/1 can
+		waits := r.Header.Get("Expect") != ""
+		if waits {
+			w.Header().Set("Connection", "close") // the body may never come
+		}
 		handler.ServeHTTP(w, r)
-		if body.ended || r.Header.Get("Expect") != "" || answer.Flush() != nil {
+		hc.spent = !body.whole
+		if body.ended || !waits && answer.Flush() != nil {
 			return
 		}
-		if _, ok := e.read(time.Now().Add(lingerTime)); ok {
-			_, _ = io.CopyN(io.Discard, body.ReadCloser, lingerBytes)
+		if _, ok := hc.entry.read(time.Now().Add(lingerTime)); ok && !waits {
+			_, _ = io.CopyN(io.Discard, body, lingerBytes)
+			hc.spent = !body.whole
 		}
 	})
 }
@@ -123,12 +137,13 @@ type watchedBody struct {
 	io.ReadCloser
 	entry *entry
 	ended bool
+	whole bool // it ended as it should
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil && !b.ended {
-		b.ended = true
+		b.ended, b.whole = true, err == io.EOF
 		b.entry.move(calling)
 	}
 	return n, err
@@ -141,6 +156,7 @@ type httpConn struct {
 	entry  *entry
 	client Client
 	write  time.Duration
+	spent  bool // what comes is no request any more
 }
 
 // httpEntry is httpConn with or without TLS.
@@ -148,13 +164,14 @@ type httpEntry interface{ base() *httpConn }
 
 func (c *httpConn) base() *httpConn { return c }
 
-func (c *httpConn) Read(p []byte) (int, error) {
+func (c *httpConn) Read(p []byte) (n int, err error) {
 	if c.in == nil {
-		return c.Conn.Read(p)
-	}
-	n, err := c.in.Read(p[:min(len(p), c.in.Buffered())])
-	if c.in.Buffered() == 0 {
-		c.in = nil
+		n, err = c.Conn.Read(p)
+	} else {
+		n, err = c.in.Read(p[:min(len(p), c.in.Buffered())])
+		if c.in.Buffered() == 0 {
+			c.in = nil
+		}
 	}
 	return n, err
 }

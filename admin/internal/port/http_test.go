@@ -1,8 +1,10 @@
 package port
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -144,6 +146,59 @@ func TestServer_HTTPSlowBody(t *testing.T) {
 	}
 	b.waitFor(t, map[state]int{reading: 3})
 	stillServes(t, b.addr)
+}
+
+// unfinished is a request whose body goes on after its message.
+func unfinished(headers string) string {
+	call := message(kinds()[2], "getTopic", thrift.STRING, 1, []byte{0, 0, 0, 1, 'x', 0})
+	return fmt.Sprintf("POST /thrift HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n%s\r\n%x\r\n%s\r\n", headers, len(call), call)
+}
+
+// A body that does not come to its end gives way once its call is answered.
+func TestServer_HTTPUnfinishedBody(t *testing.T) {
+	t.Parallel()
+	for _, headers := range []string{"", "Expect: 100-continue\r\n"} {
+		b := setup(t, brief(func(l *Limits) { l.MaxConnections = 1 }))
+		c := dial(t, b.addr)
+		_, err := io.WriteString(c, unfinished(headers))
+		require.NoError(t, err)
+		for answer := bufio.NewScanner(c); answer.Scan() && !strings.Contains(answer.Text(), " 200 "); {
+		}
+		b.waitFor(t, map[state]int{reading: 1})
+		stillServes(t, b.addr)
+	}
+}
+
+// What follows a body that has not come to its end is no request: it may be the rest of
+// the body, which others may write than who sends the requests.
+func TestServer_HTTPRestOfABody(t *testing.T) {
+	t.Parallel()
+	const request = "GET /nonesuch HTTP/1.1\r\nHost: x\r\n\r\n"
+	for name, c := range map[string]struct {
+		headers, more string
+		late          bool
+	}{
+		"late":           {late: true, more: request},
+		"late, asked":    {late: true, more: request, headers: "Expect: 100-continue\r\n"},
+		"no chunk":       {more: "zz\r\n" + request},
+		"no chunk, long": {more: "zz\r\n" + strings.Repeat(request, 1000)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t, nil)
+			conn := dial(t, b.addr)
+			_, err := io.WriteString(conn, unfinished(c.headers))
+			require.NoError(t, err)
+			if c.late {
+				b.waitFor(t, map[state]int{reading: 1})
+				b.waitFor(t, map[state]int{reading: 0, calling: 0})
+			}
+			_, _ = io.WriteString(conn, c.more) // it may be closed
+			_ = conn.SetReadDeadline(time.Now().Add(patience))
+			answers, _ := io.ReadAll(conn)
+			require.NotContains(t, string(answers), " 404 ")
+		})
+	}
 }
 
 // A call over HTTP goes on when its client goes away.

@@ -38,8 +38,9 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 	defer context.AfterFunc(s.base, cancel)()
 
 	begun := func() {}
-	e, ok := r.Context().Value(entryKey{}).(*entry)
-	if ok {
+	var e *entry
+	if hc, ok := r.Context().Value(connKey{}).(*httpConn); ok {
+		e = hc.entry
 		begun = func() { e.move(calling) }
 	}
 	var p pace
