@@ -190,7 +190,9 @@ func (f *form) parse(b []byte) error {
 			if f.headers == nil {
 				f.headers = map[string]string{}
 			}
-			f.headers[key] = value
+			if f.headers[key] = value; len(f.headers) > mostHeaders {
+				return malformed(thrift.SIZE_LIMIT, "%w", errManyHeaders)
+			}
 		}
 	}
 	if r.bad {

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// maxHTTPHeader is how long the header of an HTTP request may be, in bytes.
-const maxHTTPHeader = 16 << 10
-
 // httpSide is the HTTP server behind the port: a listener that gets the
 // connections that turned out to speak HTTP.
 type httpSide struct {
@@ -87,6 +84,7 @@ func (h *httpSide) follow(c net.Conn, s http.ConnState) {
 	case http.StateActive:
 		e.move(reading)
 	case http.StateIdle:
+		hc.head = head{}
 		e.move(idle)
 		if hc.spent {
 			e.close()
@@ -113,6 +111,7 @@ func (h *httpSide) watch(handler http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
+		hc.head.ended = true
 		body := &watchedBody{ReadCloser: r.Body, entry: hc.entry}
 		r.Body = body
 		answer := http.NewResponseController(w)
@@ -156,6 +155,7 @@ type httpConn struct {
 	entry  *entry
 	client Client
 	write  time.Duration
+	head   head // of the request that comes in
 	spent  bool // what comes is no request any more
 }
 
@@ -172,6 +172,9 @@ func (c *httpConn) Read(p []byte) (n int, err error) {
 		if c.in.Buffered() == 0 {
 			c.in = nil
 		}
+	}
+	if tooMany := c.head.read(p[:n]); tooMany != nil {
+		return n, tooMany
 	}
 	return n, err
 }
