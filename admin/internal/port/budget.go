@@ -175,7 +175,16 @@ func (a *account) ask(r *request, until time.Time) error {
 	return a.wait(r, place, until)
 }
 
-func (a *account) wait(r *request, place *list.Element, until time.Time) error {
+func (a *account) wait(r *request, place *list.Element, until time.Time) (err error) {
+	if a.entry == nil {
+		return a.granted(r, place, until)
+	}
+	a.entry.waits(func() { err = a.granted(r, place, until) })
+	return err
+}
+
+// granted returns nil once a request is.
+func (a *account) granted(r *request, place *list.Element, until time.Time) error {
 	b := a.budget
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()

@@ -114,9 +114,9 @@ func TestBudget_GivesUp(t *testing.T) {
 		require.ErrorIs(t, late.take(4*grain, began.Add(time.Minute)), errNoMemory)
 		require.Equal(t, time.Minute, time.Since(began))
 
-		gone := make(chan struct{})
-		close(gone)
-		require.ErrorIs(t, b.open(&entry{gone: gone}, nil).take(4*grain, began.Add(time.Hour)), errNoMemory)
+		gone := enter(t, newTable(1), calling)
+		gone.close()
+		require.ErrorIs(t, b.open(gone, nil).take(4*grain, began.Add(time.Hour)), errNoMemory)
 		require.Equal(t, time.Minute, time.Since(began))
 		require.Zero(t, b.waiting.Len())
 		holder.close()

@@ -81,10 +81,10 @@ func TestServer_ManyHeaders(t *testing.T) {
 		append(httpHead(3200), "Content-Length: 100\r\n\r\n\x80"...),
 	} {
 		before := c.memory(t, false)
-		for range DefaultMaxConnections {
+		for range DefaultMaxConnections / 2 {
 			_, _ = dial(t, c.addr).Write(b) // it may be closed before all is read
 		}
-		stillServes(t, c.addr)
+		require.NoError(t, adminOver(kinds()[0].over(dial(t, c.addr))).Ping(t.Context()))
 		require.Less(t, c.memory(t, true)-before, int64(maxGrowth))
 	}
 

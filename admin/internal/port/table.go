@@ -15,6 +15,7 @@ const (
 	idle                 // it is between two calls
 	reading              // a message is coming in
 	writing              // an answer is going out
+	waiting              // a call is under way, and waits for memory
 	calling              // a call is under way
 	states
 )
@@ -68,9 +69,9 @@ func (t *table) add(conn net.Conn) *entry {
 // evict closes the connection that can be missed the most, and reports whether
 // there was one. First goes one that has said nothing for silentGrace, or while more
 // than half of the places are taken by those that have said nothing; then an idle one,
-// then one that is slow to send a message or to take an answer, and at last a new one;
-// of each kind the one that has been so for the longest time. A call that is under way
-// is never ended for another.
+// then one that is slow to send a message or to take an answer, then one whose call
+// waits for memory, and at last a new one; of each kind the one that has been so for the
+// longest time. Another call that is under way is never ended for another.
 func (t *table) evict() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -78,7 +79,7 @@ func (t *table) evict() bool {
 }
 
 func (t *table) evictLocked() bool {
-	order := []state{idle, reading, writing, silent}
+	order := []state{idle, reading, writing, waiting, silent}
 	if t.silentTooLongLocked() {
 		order = []state{silent}
 	}
@@ -125,6 +126,19 @@ func (e *entry) during(s state, f func()) {
 	t.mu.Unlock()
 	f()
 	e.move(before)
+}
+
+// waits runs f, which waits for memory. A message that comes in stays one.
+func (e *entry) waits(f func()) {
+	t := e.table
+	t.mu.Lock()
+	inCall := e.state == calling
+	t.mu.Unlock()
+	if !inCall {
+		f()
+		return
+	}
+	e.during(waiting, f)
 }
 
 func (e *entry) moveLocked(to state) bool {
@@ -187,7 +201,7 @@ func (t *table) closeAll() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closing = true
-	t.closeAllLocked(silent, idle, reading, writing, calling)
+	t.closeAllLocked(silent, idle, reading, writing, waiting, calling)
 	t.signalLocked()
 }
 

@@ -1,6 +1,7 @@
 package port
 
 import (
+	"context"
 	"net"
 	"sync"
 	"testing"
@@ -51,6 +52,7 @@ func TestTable_EvictsWhoCanBeMissed(t *testing.T) {
 		"one silent for too long before an idle one": {[]state{idle, silent, silent, calling}, silentGrace, 1},
 		"who sends slowly before who takes slowly":   {[]state{silent, calling, writing, reading}, 0, 3},
 		"who takes slowly before one that has come":  {[]state{silent, calling, writing, calling}, 0, 2},
+		"a call that waits before one that has come": {[]state{silent, calling, waiting, waiting}, 0, 2},
 		"one that has come before a call":            {[]state{calling, calling, silent, calling}, 0, 2},
 		"the first of those who come in a crowd":     {[]state{idle, silent, silent, silent}, 0, 1},
 	} {
@@ -91,5 +93,25 @@ func TestServer_Crowd(t *testing.T) {
 			calls.Go(func() { assert.NoError(t, adminOver(kinds()[0].over(crowd[i])).Ping(t.Context())) })
 		}
 		calls.Wait()
+	}
+}
+
+// All places are taken by calls whose answers wait for memory: others get theirs.
+func TestServer_CallsThatWaitForMemory(t *testing.T) {
+	t.Parallel()
+	const places = 4
+	b := setup(t, brief(func(l *Limits) { l.MaxConnections = places }))
+	for _, most := range []int64{b.server.budget.lane, b.server.budget.common} {
+		a := b.server.budget.open(nil, &pace{})
+		t.Cleanup(a.close)
+		require.NoError(t, a.take(most-grain, time.Now().Add(patience)))
+	}
+	for range places {
+		conn := dial(t, b.addr)
+		go func() { _, _ = adminOver(kinds()[0].over(conn)).GetTopic(context.Background(), "size 15000000") }()
+	}
+	b.waitFor(t, map[state]int{waiting: places})
+	for range 3 * places {
+		stillServes(t, b.addr)
 	}
 }
