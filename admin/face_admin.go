@@ -148,6 +148,9 @@ func (f eventAdmin) ListFailures(ctx context.Context, query *thriftbus.FailureQu
 		if err != nil {
 			return nil, err
 		}
+		if err := roomOfFailures(ctx, q.Limit); err != nil {
+			return nil, err
+		}
 		p, err := f.api.ListFailures(ctx, query.Topic, query.Group, q)
 		return &thriftbus.FailurePage{Failures: each(p.Failures, toFailure), NextCursor: p.Next}, err
 	})

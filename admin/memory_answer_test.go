@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync"
@@ -80,4 +81,48 @@ func TestShowingEventsCostsNoMoreThanOne(t *testing.T) {
 	whole, err := s.GetFailure(t.Context(), topic, "", ids[true])
 	require.NoError(t, err)
 	require.Greater(t, len(whole.Event.Payload), tooLarge, "directly there is no such limit")
+}
+
+// Long pages of failures are read one after another.
+func TestListingFailuresCostsNoMoreThanOnePage(t *testing.T) {
+	t.Parallel()
+	s, rdb := service(t)
+	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
+	stop := run(t, rdb, eventbus.Config{}, func(context.Context, *eventbus.Event) error {
+		return eventbus.Reject(errors.New(strings.Repeat("<", 4<<10))) // six bytes each in JSON
+	})
+	defer stop()
+	batch := make([]eventbus.Message, admin.MaxPage)
+	for i := range batch {
+		batch[i].Value = i
+	}
+	_, err := s.SendBatch(t.Context(), topic, batch)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		c, err := s.CountFailures(t.Context(), topic, "")
+		require.NoError(t, err)
+		return c.Dead == admin.MaxPage
+	}, time.Minute, 10*time.Millisecond)
+
+	address, measure := measured(t, rdb.Options().Addr)
+	const askers = 64
+	var clients []*admin.Client
+	for range askers {
+		c := client(t, admin.ClientConfig{Address: address})
+		require.NoError(t, c.Ping(t.Context()))
+		clients = append(clients, c)
+	}
+	measure()
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		wg.Go(func() {
+			p, err := c.ListFailures(t.Context(), topic, "", eventbus.FailureQuery{Limit: admin.MaxPage})
+			if err != nil || len(p.Failures) != admin.MaxPage {
+				t.Error(len(p.Failures), err)
+			}
+		})
+	}
+	wg.Wait()
+	grown, _ := measure()
+	require.Less(t, grown, int64(maxShowing))
 }

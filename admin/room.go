@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -35,7 +36,20 @@ func roomOfEvent(ctx context.Context, f eventbus.Failure) error {
 			Reason: fmt.Sprintf("its event has %d bytes, and an answer shows %d at most; what reads Redis itself shows it", f.Size, maxShown),
 		}
 	}
-	if err := port.Room(ctx, eventCopies*int64(f.Size)); err != nil {
+	return roomFor(ctx, eventCopies*int64(f.Size))
+}
+
+// failureCost is how many bytes a failure in a list takes up: its record as it is kept,
+// and decoded, with an error of 4 KiB in each.
+const failureCost = 12 << 10
+
+// roomOfFailures asks the server for room for a page of failures.
+func roomOfFailures(ctx context.Context, limit int) error {
+	return roomFor(ctx, failureCost*int64(min(cmp.Or(max(limit, 0), DefaultPage), MaxPage)))
+}
+
+func roomFor(ctx context.Context, bytes int64) error {
+	if err := port.Room(ctx, bytes); err != nil {
 		return fmt.Errorf("%w: %w", eventbus.ErrUnavailable, err)
 	}
 	return nil
