@@ -107,7 +107,8 @@ func (c *conn) handshake() error {
 	if c.server.tls == nil {
 		return nil
 	}
-	conn := tls.Server(c.entry.conn, c.server.tls)
+	limited := &handshakeConn{Conn: c.entry.conn, left: maxHandshake}
+	conn := tls.Server(limited, c.server.tls)
 	_ = conn.SetDeadline(time.Now().Add(c.server.limits.Handshake)) // fails when closed: so does the handshake
 	if err := conn.HandshakeContext(c.server.base); err != nil {
 		var notTLS tls.RecordHeaderError
@@ -119,6 +120,7 @@ func (c *conn) handshake() error {
 		}
 		return fmt.Errorf("shake hands: %w", err)
 	}
+	limited.done = true
 	_ = conn.SetDeadline(time.Time{})
 	c.net = conn
 	if state := conn.ConnectionState(); len(state.VerifiedChains) > 0 {
