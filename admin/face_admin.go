@@ -26,7 +26,11 @@ func (f eventAdmin) Ping(ctx context.Context) error {
 
 func (f eventAdmin) ListTopics(ctx context.Context, page *thriftbus.Page) (*thriftbus.TopicPage, error) {
 	return quietly(ctx, f.face, "listTopics", func(ctx context.Context) (*thriftbus.TopicPage, error) {
-		p, err := f.api.ListTopics(ctx, fromPage(page))
+		q := fromPage(page)
+		if err := roomOfPage(ctx, q.Limit, elementSize); err != nil {
+			return nil, err
+		}
+		p, err := f.api.ListTopics(ctx, q)
 		return &thriftbus.TopicPage{Topics: each(p.Topics, toTopic), NextCursor: p.Next, Deleting: p.Deleting, Unreadable: p.Unreadable}, err
 	})
 }
@@ -148,7 +152,7 @@ func (f eventAdmin) ListFailures(ctx context.Context, query *thriftbus.FailureQu
 		if err != nil {
 			return nil, err
 		}
-		if err := roomOfFailures(ctx, q.Limit); err != nil {
+		if err := roomOfPage(ctx, q.Limit, failureCost); err != nil {
 			return nil, err
 		}
 		p, err := f.api.ListFailures(ctx, query.Topic, query.Group, q)
@@ -207,6 +211,9 @@ func (f eventAdmin) CancelJob(ctx context.Context, id string) (*thriftbus.Job, e
 func (f eventAdmin) ListDelayed(ctx context.Context, topic, group string, page *thriftbus.Page) (*thriftbus.DelayedPage, error) {
 	return quietly(ctx, f.face, "listDelayed", func(ctx context.Context) (*thriftbus.DelayedPage, error) {
 		q := fromPage(page)
+		if err := roomOfPage(ctx, q.Limit, elementSize); err != nil {
+			return nil, err
+		}
 		p, err := f.api.ListDelayed(ctx, topic, group, eventbus.DelayedQuery{Limit: q.Limit, Cursor: q.Cursor})
 		return &thriftbus.DelayedPage{Events: each(p.Events, toDelayed), NextCursor: p.Next}, err
 	})

@@ -3,6 +3,7 @@ package admin_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -83,8 +84,8 @@ func TestShowingEventsCostsNoMoreThanOne(t *testing.T) {
 	require.Greater(t, len(whole.Event.Payload), tooLarge, "directly there is no such limit")
 }
 
-// Long pages of failures are read one after another.
-func TestListingFailuresCostsNoMoreThanOnePage(t *testing.T) {
+// Long pages are read one after another.
+func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 	t.Parallel()
 	s, rdb := service(t)
 	require.NoError(t, s.CreateTopic(t.Context(), topic, eventbus.TopicConfig{}))
@@ -104,25 +105,41 @@ func TestListingFailuresCostsNoMoreThanOnePage(t *testing.T) {
 		return c.Dead == admin.MaxPage
 	}, time.Minute, 10*time.Millisecond)
 
+	for i := range admin.MaxPage - 1 {
+		require.NoError(t, s.CreateTopic(t.Context(), fmt.Sprint("other", i), eventbus.TopicConfig{}))
+	}
+
 	address, measure := measured(t, rdb.Options().Addr)
-	const askers = 64
 	var clients []*admin.Client
-	for range askers {
+	for range 256 {
 		c := client(t, admin.ClientConfig{Address: address})
 		require.NoError(t, c.Ping(t.Context()))
 		clients = append(clients, c)
 	}
-	measure()
-	var wg sync.WaitGroup
-	for _, c := range clients {
-		wg.Go(func() {
+	for name, list := range map[string]struct {
+		askers int
+		ask    func(c *admin.Client) (int, error)
+	}{
+		"failures": {24, func(c *admin.Client) (int, error) {
 			p, err := c.ListFailures(t.Context(), topic, "", eventbus.FailureQuery{Limit: admin.MaxPage})
-			if err != nil || len(p.Failures) != admin.MaxPage {
-				t.Error(len(p.Failures), err)
-			}
-		})
+			return len(p.Failures), err
+		}},
+		"topics": {256, func(c *admin.Client) (int, error) {
+			p, err := c.ListTopics(t.Context(), admin.Page{Limit: admin.MaxPage})
+			return len(p.Topics), err
+		}},
+	} {
+		measure()
+		var wg sync.WaitGroup
+		for _, c := range clients[:list.askers] {
+			wg.Go(func() {
+				if n, err := list.ask(c); err != nil || n != admin.MaxPage {
+					t.Error(name, n, err)
+				}
+			})
+		}
+		wg.Wait()
+		grown, _ := measure()
+		require.Less(t, grown, int64(maxShowing), name)
 	}
-	wg.Wait()
-	grown, _ := measure()
-	require.Less(t, grown, int64(maxShowing))
 }

@@ -43,9 +43,10 @@ func roomOfEvent(ctx context.Context, f eventbus.Failure) error {
 // and decoded, with an error of 4 KiB in each.
 const failureCost = 12 << 10
 
-// roomOfFailures asks the server for room for a page of failures.
-func roomOfFailures(ctx context.Context, limit int) error {
-	return roomFor(ctx, failureCost*int64(min(cmp.Or(max(limit, 0), DefaultPage), MaxPage)))
+// roomOfPage asks the server for room for so many elements of a list, of which each
+// takes up so many bytes.
+func roomOfPage(ctx context.Context, limit int, each int64) error {
+	return roomFor(ctx, each*int64(min(cmp.Or(max(limit, 0), DefaultPage), MaxPage)))
 }
 
 func roomFor(ctx context.Context, bytes int64) error {
