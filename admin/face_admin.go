@@ -235,6 +235,9 @@ func (f eventAdmin) ListUnreadable(ctx context.Context, topic, group string, lim
 
 func (f eventAdmin) GetStats(ctx context.Context, topic string) ([]*thriftbus.Stats, error) {
 	return quietly(ctx, f.face, "getStats", func(ctx context.Context) ([]*thriftbus.Stats, error) {
+		if err := f.roomOfGroups(ctx, topic); err != nil {
+			return nil, err
+		}
 		all, err := f.api.Stats(ctx, topic)
 		return emptyIfNil(each(all, toStats)), err
 	})

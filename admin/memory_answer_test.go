@@ -105,7 +105,13 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 		return c.Dead == admin.MaxPage
 	}, time.Minute, 10*time.Millisecond)
 
-	for i := range admin.MaxPage - 1 {
+	const many = "many-groups"
+	var groups []eventbus.GroupConfig
+	for i := range 1000 {
+		groups = append(groups, eventbus.GroupConfig{Name: fmt.Sprint("g", i)})
+	}
+	require.NoError(t, s.CreateTopic(t.Context(), many, eventbus.TopicConfig{Groups: groups}))
+	for i := range admin.MaxPage - 2 {
 		require.NoError(t, s.CreateTopic(t.Context(), fmt.Sprint("other", i), eventbus.TopicConfig{}))
 	}
 
@@ -128,6 +134,10 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 		"topics": {128, maxGrowth, func(c *admin.Client) (int, error) {
 			p, err := c.ListTopics(t.Context(), admin.Page{Limit: admin.MaxPage})
 			return len(p.Topics), err
+		}},
+		"figures": {64, maxGrowth, func(c *admin.Client) (int, error) {
+			all, err := c.Stats(t.Context(), many)
+			return len(all), err
 		}},
 	} {
 		measure()

@@ -49,6 +49,16 @@ func roomOfPage(ctx context.Context, limit int, each int64) error {
 	return roomFor(ctx, each*int64(min(cmp.Or(max(limit, 0), DefaultPage), MaxPage)))
 }
 
+// roomOfGroups asks the server for room for the figures of a topic's groups. Why the
+// topic cannot be read the call itself tells.
+func (f *face) roomOfGroups(ctx context.Context, topic string) error {
+	t, err := f.api.GetTopic(ctx, topic)
+	if err != nil {
+		return nil
+	}
+	return roomFor(ctx, elementSize*int64(len(t.Groups)))
+}
+
 func roomFor(ctx context.Context, bytes int64) error {
 	if err := port.Room(ctx, bytes); err != nil {
 		return fmt.Errorf("%w: %w", eventbus.ErrUnavailable, err)

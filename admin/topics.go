@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/seed4933/eventbus/eventbus"
 )
 
-// maxReads is how many topics are read at once for a list of them.
-const maxReads = 8
+const (
+	// maxReads is how many topics are read at once for a list of them.
+	maxReads = 8
+	// maxTopics is after how many topics a list looks at how large it is: one can have
+	// a thousand groups.
+	maxTopics = 32
+)
 
 // ListTopics implements API.
 func (s *Service) ListTopics(ctx context.Context, page Page) (TopicPage, error) {
@@ -24,32 +30,38 @@ func (s *Service) ListTopics(ctx context.Context, page Page) (TopicPage, error) 
 	}
 	names, next := cut(names, page, func(name string) string { return name }, nil)
 	p := TopicPage{Next: next}
-	topics, errs, err := s.readTopics(ctx, names)
-	if err != nil {
-		return TopicPage{}, err
-	}
-	for bytes, i := 0, 0; i < len(names); i++ {
-		switch err := errs[i]; {
-		case errors.Is(err, eventbus.ErrTopicNotFound):
-			continue // deleted meanwhile
-		case errors.Is(err, eventbus.ErrTopicDeleting):
-			p.Deleting = append(p.Deleting, names[i])
-			continue
-		case errors.Is(err, eventbus.ErrWrongType):
-			p.Unreadable = append(p.Unreadable, names[i])
-			continue
+	bytes, before := 0, ""
+	for part := range slices.Chunk(names, maxTopics) {
+		topics, errs, err := s.readTopics(ctx, part)
+		if err != nil {
+			return TopicPage{}, err
 		}
-		bytes += elementSize
-		for _, g := range topics[i].Groups {
-			bytes += elementSize + len(g.Name) + len(g.QueueKey)
+		for i, name := range part {
+			switch err := errs[i]; { // of one that was deleted meanwhile nothing is told
+			case err == nil:
+				if bytes += topicSize(topics[i]); bytes > maxPageBytes && len(p.Topics) > 0 {
+					p.Next = cursor(before)
+					return p, nil
+				}
+				p.Topics = append(p.Topics, topics[i])
+			case errors.Is(err, eventbus.ErrTopicDeleting):
+				p.Deleting = append(p.Deleting, name)
+			case errors.Is(err, eventbus.ErrWrongType):
+				p.Unreadable = append(p.Unreadable, name)
+			}
+			before = name
 		}
-		if bytes > maxPageBytes && len(p.Topics) > 0 {
-			p.Next = cursor(names[i-1])
-			break
-		}
-		p.Topics = append(p.Topics, topics[i])
 	}
 	return p, nil
+}
+
+// topicSize is what a topic counts in a page.
+func topicSize(t eventbus.Topic) int {
+	size := elementSize
+	for _, g := range t.Groups {
+		size += elementSize + len(g.Name) + len(g.QueueKey)
+	}
+	return size
 }
 
 // readTopics reads topics, several at once. What is wrong with a topic by itself it

@@ -39,6 +39,20 @@ func (o *outage) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
+// hooked is another service on a Redis, with an outage that has not begun.
+func hooked(t *testing.T, rdb *redis.Client, command string) (*admin.Service, *outage) {
+	t.Helper()
+	o := &outage{command: command}
+	o.n.Store(1 << 30)
+	client := redis.NewClient(rdb.Options())
+	t.Cleanup(func() { require.NoError(t, client.Close()) })
+	client.AddHook(o)
+	s, err := admin.New(struct{ redis.UniversalClient }{client}, eventbus.Config{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	return s, o
+}
+
 // A list of topics does not wait for each of them in vain when Redis goes away.
 func TestListTopicsStopsAtAnOutage(t *testing.T) {
 	t.Parallel()
@@ -47,13 +61,7 @@ func TestListTopicsStopsAtAnOutage(t *testing.T) {
 	for i := range topics {
 		require.NoError(t, s.CreateTopic(t.Context(), fmt.Sprint("t", i), eventbus.TopicConfig{}))
 	}
-	o := &outage{command: "hgetall"}
-	hooked := redis.NewClient(rdb.Options())
-	defer func() { require.NoError(t, hooked.Close()) }()
-	hooked.AddHook(o)
-	cut, err := admin.New(struct{ redis.UniversalClient }{hooked}, eventbus.Config{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, cut.Close()) }()
+	cut, o := hooked(t, rdb, "hgetall")
 
 	o.n.Store(topics + 1)
 	p, err := cut.ListTopics(t.Context(), admin.Page{})
@@ -71,4 +79,32 @@ func TestListTopicsStopsAtAnOutage(t *testing.T) {
 	end()
 	_, err = cut.ListTopics(ended, admin.Page{})
 	require.ErrorIs(t, err, context.Canceled)
+}
+
+// Of topics with very many groups a list reads few more than it shows, and a new one
+// looks at each once, however many queue keys it brings.
+func TestTopicsOfManyGroups(t *testing.T) {
+	t.Parallel()
+	direct, rdb := service(t)
+	s, o := hooked(t, rdb, "hgetall")
+	const topics, groups = 70, 1000
+	var cfg eventbus.TopicConfig
+	for i := range groups {
+		cfg.Groups = append(cfg.Groups, eventbus.GroupConfig{Name: fmt.Sprint("g", i)})
+	}
+	for i := range topics {
+		require.NoError(t, direct.CreateTopic(t.Context(), fmt.Sprint("t", i), cfg))
+	}
+	p, err := s.ListTopics(t.Context(), admin.Page{})
+	require.NoError(t, err)
+	require.NotEmpty(t, p.Next)
+	require.Less(t, o.seen.Swap(0), int64(topics/2))
+
+	for i := range cfg.Groups {
+		cfg.Groups[i].QueueKey = fmt.Sprintf("{lists}%d", i)
+	}
+	require.NoError(t, s.CreateTopic(t.Context(), "lists", cfg))
+	require.EqualValues(t, topics, o.seen.Load())
+	taken := eventbus.GroupConfig{Name: "new", QueueKey: cfg.Groups[groups-1].QueueKey}
+	require.ErrorContains(t, s.AddGroup(t.Context(), "lists", taken), `group "g999" of topic "lists" has it`)
 }

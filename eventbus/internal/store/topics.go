@@ -93,10 +93,8 @@ func (s *Store) Keys(t *Topic, g Group) Keys { return s.ns.group(t.Name, t.Wire,
 // refuse to list or announce it is therefore looked for before it is made.
 func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 	doing := fmt.Sprintf("create topic %q", t.Name)
-	for _, g := range t.Groups {
-		if err := s.checkQueueKey(ctx, t.Name, g); err != nil {
-			return errs.Doing(err, doing)
-		}
+	if err := s.checkQueueKeys(ctx, t.Name, t.Groups); err != nil {
+		return errs.Doing(err, doing)
 	}
 	if err := s.checkIndex(ctx); err != nil {
 		return errs.Doing(err, doing)
@@ -127,39 +125,50 @@ func (s *Store) CreateTopic(ctx context.Context, t *Topic) error {
 	return errs.Doing(s.announce(ctx, t.Name), doing)
 }
 
-// checkQueueKey refuses a queue key that could never work, and one that another
-// group has: they would take each other's events.
-func (s *Store) checkQueueKey(ctx context.Context, topic string, g Group) error {
-	if g.QueueKey == "" {
+// checkQueueKeys refuses queue keys of a topic's groups that could never work, and those
+// that another group has: they would take each other's events.
+func (s *Store) checkQueueKeys(ctx context.Context, topic string, groups []Group) error {
+	byKey := map[string]string{} // group by queue key
+	for _, g := range groups {
+		if g.QueueKey == "" {
+			continue
+		}
+		if err := s.checkQueueKey(ctx, topic, g.QueueKey); err != nil {
+			return err
+		}
+		byKey[g.QueueKey] = g.Name
+	}
+	if len(byKey) == 0 {
 		return nil
 	}
-	if strings.HasPrefix(g.QueueKey, s.ns.own()) {
-		return errs.Invalid("QueueKey", g.QueueKey, "keys that begin with %q are the bus's own", s.ns.own())
+	return s.checkQueueKeysAreFree(ctx, topic, byKey)
+}
+
+func (s *Store) checkQueueKey(ctx context.Context, topic, key string) error {
+	if strings.HasPrefix(key, s.ns.own()) {
+		return errs.Invalid("QueueKey", key, "keys that begin with %q are the bus's own", s.ns.own())
 	}
 	for _, prefix := range []string{orderPrefix, delayedPrefix, channelPrefix} {
-		if strings.HasPrefix(g.QueueKey, prefix+":") {
-			return errs.Invalid("QueueKey", g.QueueKey, "keys that begin with %q are those of a list's delayed events; name the list itself", prefix+":")
+		if strings.HasPrefix(key, prefix+":") {
+			return errs.Invalid("QueueKey", key, "keys that begin with %q are those of a list's delayed events; name the list itself", prefix+":")
 		}
 	}
-	if err := s.checkQueueKeyIsFree(ctx, topic, g); err != nil {
-		return err
-	}
-	if s.spread && slot(g.QueueKey) != slot(s.ns.config(topic)) {
-		return errs.Invalid("QueueKey", g.QueueKey, "on a Cluster it must lie in the slot of its topic; put {%s} into it", topic)
+	if s.spread && slot(key) != slot(s.ns.config(topic)) {
+		return errs.Invalid("QueueKey", key, "on a Cluster it must lie in the slot of its topic; put {%s} into it", topic)
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	kind, err := s.rdb.Type(ctx, g.QueueKey).Result()
+	kind, err := s.rdb.Type(ctx, key).Result()
 	if err != nil {
 		return s.wrap(ctx, "look at queue key", err)
 	}
 	if kind != "none" && kind != "list" {
-		return fmt.Errorf("%w: %w", errs.Invalid("QueueKey", g.QueueKey, "it holds a %s; a queue is a list", kind), errs.WrongType)
+		return fmt.Errorf("%w: %w", errs.Invalid("QueueKey", key, "it holds a %s; a queue is a list", kind), errs.WrongType)
 	}
 	return nil
 }
 
-func (s *Store) checkQueueKeyIsFree(ctx context.Context, topic string, g Group) error {
+func (s *Store) checkQueueKeysAreFree(ctx context.Context, topic string, byKey map[string]string) error {
 	names, err := s.Topics(ctx)
 	if err != nil {
 		return err
@@ -173,8 +182,8 @@ func (s *Store) checkQueueKeyIsFree(ctx context.Context, topic string, g Group) 
 			return err
 		}
 		for _, other := range t.Groups {
-			if other.QueueKey == g.QueueKey && (name != topic || other.Name != g.Name) {
-				return errs.Invalid("QueueKey", g.QueueKey, "group %q of topic %q has it; two on one list would take each other's events", other.Name, name)
+			if group, wanted := byKey[other.QueueKey]; wanted && (name != topic || other.Name != group) {
+				return errs.Invalid("QueueKey", other.QueueKey, "group %q of topic %q has it; two on one list would take each other's events", other.Name, name)
 			}
 		}
 	}
@@ -313,7 +322,7 @@ func (s *Store) EditTopic(ctx context.Context, topic string, e Edit) (int64, err
 // does the other half first.
 func (s *Store) AddGroup(ctx context.Context, topic string, g Group) error {
 	doing := fmt.Sprintf("add group %q to topic %q", g.Name, topic)
-	if err := s.checkQueueKey(ctx, topic, g); err != nil {
+	if err := s.checkQueueKeys(ctx, topic, []Group{g}); err != nil {
 		return errs.Doing(err, doing)
 	}
 	field := groupField(g.Name)
