@@ -135,7 +135,7 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 			p, err := c.ListTopics(t.Context(), admin.Page{Limit: admin.MaxPage})
 			return len(p.Topics), err
 		}},
-		"figures": {64, maxGrowth, func(c *admin.Client) (int, error) {
+		"figures": {128, maxGrowth, func(c *admin.Client) (int, error) {
 			all, err := c.Stats(t.Context(), many)
 			return len(all), err
 		}},
