@@ -24,9 +24,10 @@ type Limits struct {
 	// Memory is how many bytes all messages together may take up, as the server
 	// reckons what they cost it; a message that finds it in use waits, and a client
 	// that has some of it and sends, or takes, less than 1 MiB a second meanwhile is
-	// closed. Small calls never wait: an event of up to 12 KiB, or a batch of up to 30
-	// small ones. It is raised to what one message of MaxMessage costs. With garbage that is not collected yet the process may use
-	// about twice as much. Defaults to 24 MiB.
+	// closed, as is one whose large message is waited for longer than 700 ms. Small
+	// calls never wait: an event of up to 12 KiB, or a batch of up to 30 small ones. It
+	// is raised to what one message of MaxMessage costs. With garbage that is not
+	// collected yet the process may use about twice as much. Defaults to 24 MiB.
 	Memory int64
 	// FirstByte is for how long a new connection may be silent. Defaults to 10 s.
 	FirstByte time.Duration

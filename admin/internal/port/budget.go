@@ -1,8 +1,10 @@
 package port
 
 import (
+	"cmp"
 	"container/list"
 	"errors"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -53,8 +55,9 @@ var errTooCostly = errors.New("the message takes up more memory than one message
 // it has it, can always be read to its end. So messages that together are too
 // big are read one after another, where with the common part alone each would
 // hold a piece and wait for the others' for ever. Who waits is served in order; but
-// every other time the lane goes to the message that has begun last, or one that has
-// only come would wait for a crowd of clients that are stuck.
+// every other time the lane goes to the smallest message, in MiB, and among equals to
+// the one that has begun last, or one that has only come would wait for a crowd of
+// clients that are slow or stuck.
 //
 // What was given back is garbage until it is collected, and the collector may
 // let it grow to as much again as is in use. So who gets the lane collects
@@ -70,7 +73,7 @@ type budget struct {
 	garbage int64        // how much was given back since the lane was last given
 	waiting list.List    // of *request
 	begun   atomic.Int64 // how many messages have
-	first   bool         // the lane goes next to who has asked first, and not to the message that has begun last
+	first   bool         // the lane goes next to who has asked first, and not to the smallest
 	owners  map[*account]struct{}
 }
 
@@ -93,6 +96,7 @@ func newBudget(total int64, largest int) *budget {
 type account struct {
 	budget *budget
 	number int         // the messages are counted
+	size   int         // how many bytes the message has at most, as far as it is known
 	entry  *entry      // of the connection; nil when it is not known
 	pace   *pace       // of its client
 	slow   atomic.Bool // the connection was closed for its pace
@@ -103,8 +107,12 @@ type account struct {
 	lane   int64       // taken from the lane; under the budget's lock
 }
 
+// unsized is the size of what may be as large as it can: a message without a frame, or
+// an answer.
+const unsized = math.MaxInt
+
 func (b *budget) open(e *entry, p *pace) *account {
-	return &account{budget: b, number: int(b.begun.Add(1)), entry: e, pace: p, credit: freeCost}
+	return &account{budget: b, number: int(b.begun.Add(1)), size: unsized, entry: e, pace: p, credit: freeCost}
 }
 
 // take returns once the message may cost so much more, or with an error when
@@ -152,7 +160,7 @@ func (a *account) room(cost int64, until time.Time) error {
 		return a.barred
 	}
 	b := a.budget
-	a.asked = true
+	a.asked, a.size = true, unsized
 	b.mu.Lock()
 	switch {
 	case b.holder == a:
@@ -224,14 +232,17 @@ func (a *account) granted(r *request, place *list.Element, until time.Time) erro
 // hurryEvery is how often who waits looks at whether others are too slow.
 const hurryEvery = 50 * time.Millisecond
 
-// hurry closes the connections that have memory and do not keep up with the pace. Who
-// only pauses, and has taken little of the lane, gives it up: what it has counts as
+// hurry closes the connections that have memory and do not keep up with the pace, and
+// the one that has had the lane for too long. Who only pauses, and has taken little of the lane, gives it up: what it has counts as
 // taken from the common part, which may owe maxDebt.
 func (b *budget) hurry() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for a := range b.owners {
-		if a.entry != nil && !a.slow.Load() && a.pace.behind(mayLag, a.entry.conn) {
+		if a.entry == nil || a.slow.Load() {
+			continue
+		}
+		if a.pace.behind(mayLag, a.entry.conn) || b.holder == a && a.pace.holds(mayHold, a.entry.conn) {
 			a.slow.Store(true)
 			a.entry.close()
 		}
@@ -263,7 +274,7 @@ func (b *budget) grant() {
 		case b.holder == nil:
 			if b.waiting.Len() > 1 {
 				if !b.first {
-					next = b.latestBegun()
+					next = b.smallest()
 				}
 				b.first = !b.first
 			}
@@ -276,19 +287,24 @@ func (b *budget) grant() {
 	}
 }
 
-// latestBegun is the request of the message that has begun last.
-func (b *budget) latestBegun() *list.Element {
-	latest := b.waiting.Front()
-	for e := latest.Next(); e != nil; e = e.Next() {
-		if e.Value.(*request).account.number > latest.Value.(*request).account.number {
-			latest = e
+// smallest is the request of the smallest message, in MiB, and among equals of the one
+// that has begun last.
+func (b *budget) smallest() *list.Element {
+	best := b.waiting.Front()
+	for e := best.Next(); e != nil; e = e.Next() {
+		one, other := e.Value.(*request).account, best.Value.(*request).account
+		if cmp.Or(cmp.Compare(one.size>>20, other.size>>20), cmp.Compare(other.number, one.number)) < 0 {
+			best = e
 		}
 	}
-	return latest
+	return best
 }
 
 func (b *budget) giveLane(r *request) {
 	b.holder = r.account
+	if r.account.pace != nil {
+		r.account.pace.begin()
+	}
 	r.account.lane += r.lane
 	b.owners[r.account] = struct{}{}
 	if b.garbage >= muchGarbage {

@@ -55,27 +55,63 @@ func TestBudget_Lane(t *testing.T) {
 	})
 }
 
+// Every other time the smallest message has the lane, in MiB; one whose size is not known
+// counts as the largest.
+func TestBudget_Smallest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newTestBudget()
+		b.common = 0
+		until := time.Now().Add(time.Hour)
+		holder := b.open(nil, nil)
+		require.NoError(t, holder.take(grain, until))
+		var order []int
+		for i, size := range []int{15 << 20, 3 << 20, 100, 2 << 20, 1000, unsized} {
+			a := b.open(nil, nil)
+			a.size = size
+			go func() {
+				require.NoError(t, a.take(4*grain, until))
+				order = append(order, i)
+				a.close()
+			}()
+			synctest.Wait()
+		}
+		holder.close()
+		synctest.Wait()
+		require.Equal(t, []int{4, 0, 2, 1, 3, 5}, order)
+	})
+}
+
 // Who pauses on the lane loses it to the next, with little of it taken; who is behind
-// loses its connection.
+// loses its connection, and so does who is waited for in the lane for too long.
 func TestBudget_Hurry(t *testing.T) {
 	t.Parallel()
-	for pause, slow := range map[time.Duration]bool{-time.Hour: false, mayPause + 1: false, mayLag + 1: true} {
+	const ahead = -time.Hour
+	for _, c := range []struct {
+		lag, after time.Duration
+		slow, next bool // what becomes of the holder, and whether the next has the lane
+	}{
+		{ahead, mayHold, false, false},
+		{ahead, mayHold + 2*hurryEvery, true, false}, // not before the holder gives it back
+		{mayPause + 1, time.Minute, false, true},
+		{mayLag + 1, time.Minute, true, true},
+	} {
 		synctest.Test(t, func(t *testing.T) {
 			b := newTestBudget()
 			client, _ := net.Pipe()
-			holder := b.open(newTable(1).add(client), &pace{lag: pause, since: time.Now()})
+			holder := b.open(newTable(1).add(client), &pace{lag: c.lag, waited: time.Hour, since: time.Now()})
 			require.NoError(t, holder.take(4*grain+freeCost, time.Now()))
 			next := b.open(nil, nil)
-			err := next.take(4*grain+freeCost, time.Now().Add(time.Minute))
-			require.Equal(t, slow, holder.slow.Load())
+			err := next.take(4*grain+freeCost, time.Now().Add(c.after))
+			require.Equal(t, c.slow, holder.slow.Load(), c)
 			closed := false
 			select {
 			case <-holder.entry.gone:
 				closed = true
 			default:
 			}
-			require.Equal(t, slow, closed)
-			if pause <= mayPause {
+			require.Equal(t, c.slow, closed)
+			if !c.next {
 				require.ErrorIs(t, err, errNoMemory)
 			} else {
 				require.NoError(t, err)

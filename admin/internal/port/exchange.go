@@ -162,6 +162,7 @@ func (x *exchange) Write(p []byte) (int, error) {
 		if x.free {
 			return nil
 		}
+		x.account.size = unsized
 		return x.account.take(cost, time.Now().Add(x.write))
 	})
 	if err != nil {

@@ -119,6 +119,7 @@ func (x *exchange) beginFrame(size int) error {
 		return err
 	}
 	x.left, x.framed, x.form.framed = size, true, true
+	x.account.size = size
 	first, err := x.in.Peek(word)
 	if err != nil {
 		return err

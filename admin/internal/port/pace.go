@@ -11,20 +11,24 @@ import (
 
 // Who has memory that others wait for must keep up with a pace: one that is mayPause
 // behind who sends, or takes, leastRate bytes a second loses its turn, and one that is
-// mayLag behind its connection.
+// mayLag behind its connection. So does one that has had the lane for longer than
+// mayHold, however steadily its bytes come: who is next waits for two of them at most.
 const (
 	leastRate = 1 << 20
 	mayPause  = 20 * time.Millisecond
 	mayLag    = 500 * time.Millisecond
+	mayHold   = 700 * time.Millisecond
 )
 
 // pace tells how far a client is behind leastRate. Only the time counts in which the
 // server waits for the client to send or to take bytes.
 type pace struct {
-	mu    sync.Mutex
-	lag   time.Duration // up to when the server has waited last
-	since time.Time     // when the wait under way began; zero: there is none
-	reads bool          // it is for what the client sends
+	mu     sync.Mutex
+	lag    time.Duration // up to when the server has waited last
+	waited time.Duration // in all
+	mark   time.Duration // what was waited when held is counted from
+	since  time.Time     // when the wait under way began; zero: there is none
+	reads  bool          // it is for what the client sends
 }
 
 // wait does what waits for the client, and counts it; it returns what that returned.
@@ -36,7 +40,9 @@ func (p *pace) wait(reads bool, do func() (int, error)) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	worth := time.Duration(n) * time.Second / leastRate
-	p.lag = max(p.lag+time.Since(p.since)-worth, 0)
+	took := time.Since(p.since)
+	p.lag = max(p.lag+took-worth, 0)
+	p.waited += took
 	p.since = time.Time{}
 	return n, err
 }
@@ -46,14 +52,34 @@ func (p *pace) wait(reads bool, do func() (int, error)) (int, error) {
 func (p *pace) behind(most time.Duration, conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return !p.since.IsZero() && p.lag+time.Since(p.since) > most && (!p.reads || quiet.Socket(conn))
+	return p.waitsFor(conn) && p.lag+time.Since(p.since) > most
+}
+
+// holds reports whether the client is waited for, and has been for longer than most since
+// begin was called.
+func (p *pace) holds(most time.Duration, conn net.Conn) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.waitsFor(conn) && p.waited-p.mark+time.Since(p.since) > most
+}
+
+// begin has holds count from now on.
+func (p *pace) begin() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mark = p.waited
+}
+
+// waitsFor tells that the server waits for the client. The pace is locked.
+func (p *pace) waitsFor(conn net.Conn) bool {
+	return !p.since.IsZero() && (!p.reads || quiet.Socket(conn))
 }
 
 // reset begins anew, for the next message.
 func (p *pace) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lag, p.since = 0, time.Time{}
+	p.lag, p.waited, p.mark, p.since = 0, 0, 0, time.Time{}
 }
 
 // pacedReader reads from a client.

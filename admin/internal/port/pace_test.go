@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
 	"github.com/stretchr/testify/require"
+
+	"github.com/seed4933/eventbus/gen-go/eventbusv1"
 )
 
 // How far behind a client is counts only while the server waits for it.
@@ -118,6 +122,56 @@ func TestServer_StuckClients(t *testing.T) {
 			}
 			b.logs(t, "others waited for")
 		})
+	}
+}
+
+// Clients that send large messages just quickly enough, one after another, keep nobody
+// out. The test runs alone: seconds are measured.
+func TestServer_SteadyClients(t *testing.T) {
+	b := setup(t, nil)
+	good := busOver(kinds()[0].over(dial(t, b.addr)))
+	send := func() time.Duration {
+		began := time.Now()
+		_, err := good.Send(t.Context(), "t", &eventbusv1.Message{Payload: make([]byte, 100_000)})
+		require.NoError(t, err)
+		return time.Since(began)
+	}
+	send()
+	const size = 15_000_000
+	slow := message(kinds()[0], "getTopic", thrift.STRING, 1, append(binary.BigEndian.AppendUint32(nil, size), make([]byte, size+1)...))
+	ctx, stop := context.WithCancel(t.Context())
+	var crowd sync.WaitGroup
+	for range 20 {
+		crowd.Go(func() {
+			for ctx.Err() == nil {
+				sendSteadily(ctx, b.addr, slow)
+			}
+		})
+	}
+	b.logs(t, "others waited for")
+	for range 10 {
+		require.Less(t, send(), soon)
+	}
+	stop()
+	crowd.Wait()
+}
+
+// sendSteadily sends at a pace that is a little above leastRate, until the end of the
+// bytes, of the connection, or of ctx.
+func sendSteadily(ctx context.Context, addr string, b []byte) {
+	conn, err := net.Dial("tcp", addr)
+	if err != nil {
+		return
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for piece := range slices.Chunk(b, leastRate*14/10/100) {
+		<-tick.C
+		if _, err := conn.Write(piece); err != nil {
+			return
+		}
 	}
 }
 

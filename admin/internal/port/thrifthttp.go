@@ -58,6 +58,9 @@ func (s *Server) serveHTTPCall(w http.ResponseWriter, r *http.Request) {
 		return nil
 	}
 	x.bare = true
+	if r.ContentLength >= 0 {
+		a.size = int(r.ContentLength)
+	}
 	client, _ := ClientFrom(ctx)
 	client.Headers = httpHeaders(r.Header)
 	ctx = thrift.AddReadTHeaderToContext(withClient(ctx, client), client.Headers)
