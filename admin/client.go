@@ -28,7 +28,7 @@ const firstAnswer = 10 * time.Second
 var (
 	errSilent  = fmt.Errorf("nothing has answered there within %v; is that the port of an admin service?", firstAnswer)
 	errStrange = errors.New("what answers there does not speak Thrift, and may be an HTTP server; is that the port of an admin service?")
-	errMute    = errors.New("the connection was closed before anything was answered; the server may be stopping, may have no place free, may speak TLS, or be no admin service")
+	errMute    = errors.New("the connection was closed before anything was answered")
 )
 
 // maxFrame is the greatest frame that a client sends or takes: the default of
@@ -178,12 +178,18 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 	_ = c.drop() // it is closed, or about to be: TLS says so first
 	var conn net.Conn
 	var err error
+	soon, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
 	if c.cfg.TLS != nil {
-		conn, err = (&tls.Dialer{Config: c.cfg.TLS}).DialContext(ctx, "tcp", c.cfg.Address)
+		conn, err = (&tls.Dialer{Config: c.cfg.TLS}).DialContext(soon, "tcp", c.cfg.Address)
 	} else {
-		conn, err = (&net.Dialer{}).DialContext(ctx, "tcp", c.cfg.Address)
+		conn, err = (&net.Dialer{}).DialContext(soon, "tcp", c.cfg.Address)
 	}
-	if err != nil {
+	switch {
+	case err == nil:
+	case over(ctx) == nil && over(soon) != nil:
+		return nil, errSilent
+	default:
 		return nil, err
 	}
 	raw := conn

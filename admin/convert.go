@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed4933/eventbus/eventbus"
@@ -158,9 +159,18 @@ func (n names[E, T]) known(field string, name T) error {
 func (n names[E, T]) from(field string, value E) (T, error) {
 	name, ok := n[value]
 	if !ok {
-		return "", &eventbus.ArgumentError{Field: field, Value: fmt.Sprint(int64(value)), Reason: fmt.Sprintf("the IDL has no such value; 1 to %d are right", len(n))}
+		return "", &eventbus.ArgumentError{Field: field, Value: fmt.Sprint(int64(value)), Reason: "the IDL has no such value; right are " + n.all()}
 	}
 	return name, nil
+}
+
+// all lists the values, as "1 (replay), 2 (discard)".
+func (n names[E, T]) all() string {
+	var all []string
+	for _, value := range slices.Sorted(maps.Keys(n)) {
+		all = append(all, fmt.Sprintf("%d (%s)", int64(value), n[value]))
+	}
+	return strings.Join(all, ", ")
 }
 
 // fromOptional is from for a value that need not be set: nil then.

@@ -238,7 +238,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		require.ErrorIs(t, f.Validate(), eventbus.ErrInvalidArgument, ms)
 	}
 	_, err := fromFailureQuery(&thriftbus.FailureQuery{State: new(thriftbus.FailureState(9))})
-	require.ErrorContains(t, err, "1 to 2 are right")
+	require.ErrorContains(t, err, "right are 1 (retry), 2 (dead)")
 	require.ErrorContains(t, problem(fromMessages(two)), "event 2 of 2")
 }
 

@@ -24,7 +24,8 @@ type Limits struct {
 	// Memory is how many bytes all messages together may take up, as the server
 	// reckons what they cost it; a message that finds it in use waits, and a client
 	// that has some of it and sends, or takes, less than 1 MiB a second meanwhile is
-	// closed, as is one whose large message is waited for longer than 700 ms. Small
+	// closed, as is one with a large message that sends less than 8 MiB a second for
+	// longer than 700 ms, while others wait for theirs. Small
 	// calls never wait: an event of up to 12 KiB, or a batch of up to 30 small ones. It
 	// is raised to what one message of MaxMessage costs. With garbage that is not
 	// collected yet the process may use about twice as much. Defaults to 24 MiB.

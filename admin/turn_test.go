@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -105,11 +106,16 @@ func TestClientAtAPortThatNeverAnswers(t *testing.T) {
 	address, _, ended := stopped(t)
 	var calls sync.WaitGroup
 	for name, call := range map[string]func(c *admin.Client) error{
-		"ping":         func(c *admin.Client) error { return c.Ping(t.Context()) },
-		"delete topic": func(c *admin.Client) error { return c.DeleteTopic(t.Context(), topic) },
+		"ping":          func(c *admin.Client) error { return c.Ping(t.Context()) },
+		"delete topic":  func(c *admin.Client) error { return c.DeleteTopic(t.Context(), topic) },
+		"ping over TLS": func(c *admin.Client) error { return c.Ping(t.Context()) },
 	} {
 		calls.Go(func() {
-			c, err := admin.NewClient(admin.ClientConfig{Address: address})
+			cfg := admin.ClientConfig{Address: address, CallTimeout: -1}
+			if strings.HasSuffix(name, "TLS") {
+				cfg.TLS = &tls.Config{}
+			}
+			c, err := admin.NewClient(cfg)
 			assert.NoError(t, err)
 			defer c.Close()
 			c.SetPatience(20 * time.Millisecond)

@@ -48,7 +48,7 @@ func (filter FailureFilter) Validate() error {
 	case len(filter.IDs) > 0 && (byOther || filter.State != ""):
 		bad = append(bad, errs.Invalid("filter", nil, "ids go with nothing else"))
 	case len(filter.IDs) == 0 && !byOther:
-		bad = append(bad, errs.Invalid("filter", nil, "it picks nothing; give ids, a handler, a time, or All"))
+		bad = append(bad, errs.Invalid("filter", nil, "it picks nothing; give ids, a handler, a time before which, or say that all are meant"))
 	}
 	if !filter.Before.IsZero() && filter.Before.Before(time.UnixMilli(1)) {
 		bad = append(bad, errs.Invalid("Before", filter.Before, "a time after 1970 is right"))

@@ -363,10 +363,12 @@ func (c TopicConfig) withDefaults() (TopicConfig, error) {
 // limit checks a field in which 0 means the default and -1 none.
 func limit[T int64 | time.Duration](bad *[]error, field string, value *T, def, most T) {
 	fallback(value, def)
-	if *value == -1 {
+	switch {
+	case *value == -1:
 		*value = 0
+	case *value < 0 || *value > most:
+		*bad = append(*bad, errs.Invalid(field, *value, "up to %v is right, or -1 for no limit", most))
 	}
-	within(bad, field, *value, 0, most)
 }
 
 // unlimited turns a stored 0 into the -1 that TopicConfig says for it.

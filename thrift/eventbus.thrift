@@ -74,7 +74,10 @@ struct Argument {
 
 /** An argument is wrong; nothing was done. */
 exception InvalidArgument {
-  /** Everything that is wrong, one a line where it is several, for people. */
+  /**
+   * What is wrong, one a line where several things are, for people. Of a batch it is
+   * what is wrong with its first message that is.
+   */
   1: string message
   /**
    * "invalid_argument", "payload_too_large", or "wrong_type": what the queue key

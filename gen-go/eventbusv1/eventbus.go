@@ -841,7 +841,8 @@ func (p *Argument) String() string {
 // An argument is wrong; nothing was done.
 // 
 // Attributes:
-//  - Message: Everything that is wrong, one a line where it is several, for people.
+//  - Message: What is wrong, one a line where several things are, for people. Of a batch it is
+// what is wrong with its first message that is.
 //  - Code: "invalid_argument", "payload_too_large", or "wrong_type": what the queue key
 // names holds no list.
 //  - Field: The parameter or the field of one, with the path to it, that is wrong; empty

@@ -233,7 +233,7 @@ func (a *account) granted(r *request, place *list.Element, until time.Time) erro
 const hurryEvery = 50 * time.Millisecond
 
 // hurry closes the connections that have memory and do not keep up with the pace, and
-// the one that has had the lane for too long. Who only pauses, and has taken little of the lane, gives it up: what it has counts as
+// the one that holds up the lane. Who only pauses, and has taken little of the lane, gives it up: what it has counts as
 // taken from the common part, which may owe maxDebt.
 func (b *budget) hurry() {
 	b.mu.Lock()
@@ -242,7 +242,7 @@ func (b *budget) hurry() {
 		if a.entry == nil || a.slow.Load() {
 			continue
 		}
-		if a.pace.behind(mayLag, a.entry.conn) || b.holder == a && a.pace.holds(mayHold, a.entry.conn) {
+		if a.pace.behind(mayLag, a.entry.conn) || b.holder == a && a.pace.holdsUp(a.entry.conn) {
 			a.slow.Store(true)
 			a.entry.close()
 		}

@@ -99,7 +99,7 @@ func TestBudget_Hurry(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			b := newTestBudget()
 			client, _ := net.Pipe()
-			holder := b.open(newTable(1).add(client), &pace{lag: c.lag, waited: time.Hour, since: time.Now()})
+			holder := b.open(newTable(1).add(client), &pace{lag: c.lag, waited: time.Hour, bytes: 1 << 40, since: time.Now()})
 			require.NoError(t, holder.take(4*grain+freeCost, time.Now()))
 			next := b.open(nil, nil)
 			err := next.take(4*grain+freeCost, time.Now().Add(c.after))

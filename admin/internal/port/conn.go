@@ -94,7 +94,7 @@ func (c *conn) serve() {
 
 // What is logged of clients that are turned away.
 var (
-	errSlow  = fmt.Errorf("it had memory that others waited for, and sent, or took, less than %d bytes a second, or was waited for longer than %v", leastRate, mayHold)
+	errSlow  = fmt.Errorf("it had memory that others waited for, and sent, or took, less than %d bytes a second, or less than %d for longer than %v", leastRate, laneRate, mayHold)
 	errTLS   = errors.New("it speaks TLS, and this port does not: let it connect without, or give the server a certificate")
 	errPlain = errors.New("it does not speak TLS, and this port does: let it connect with TLS")
 )

@@ -219,6 +219,21 @@ func TestServer_Unskippable(t *testing.T) {
 	}
 }
 
+// Who calls a method of a service without naming the service is told which one.
+func TestServer_ServiceIsNotNamed(t *testing.T) {
+	t.Parallel()
+	b := setup(t, nil)
+	for _, k := range kinds() {
+		p := k.over(dial(t, b.addr))
+		bus := eventbusv1.NewEventBusClient(thrift.NewTStandardClient(p, p))
+		for range 2 {
+			_, err := bus.Send(t.Context(), "t", &eventbusv1.Message{Payload: []byte("1")})
+			requireException(t, err, thrift.UNKNOWN_METHOD, "send is a method of EventBus, which the call does not name")
+		}
+		require.NoError(t, adminOver(p).Ping(t.Context()), "the connection goes on")
+	}
+}
+
 func TestLimits_MaxContainer(t *testing.T) {
 	t.Parallel()
 	b := setup(t, func(c *Config) { c.Limits.MaxContainer = 100 })

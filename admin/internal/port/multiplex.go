@@ -39,10 +39,24 @@ func (m *multiplexer) Process(ctx context.Context, in, out thrift.TProtocol) (bo
 	if named {
 		p = m.services[service]
 	}
+	if other := m.elsewhere(method); !named && other != "" && (p == nil || p.ProcessorMap()[method] == nil) {
+		problem := fmt.Sprintf("%.100s is a method of %s, which the call does not name; put the name before it, as TMultiplexedProtocol does", method, other)
+		return m.refuse(ctx, in, out, method, seq, problem)
+	}
 	if p == nil {
 		return m.refuse(ctx, in, out, method, seq, m.problem(service, named))
 	}
 	return p.Process(ctx, thrift.NewStoredMessageProtocol(in, method, kind, seq), out)
+}
+
+// elsewhere is the service that has a method; "" when none has.
+func (m *multiplexer) elsewhere(method string) string {
+	for service, p := range m.services {
+		if p.ProcessorMap()[method] != nil {
+			return service
+		}
+	}
+	return ""
 }
 
 func (m *multiplexer) problem(service string, named bool) string {

@@ -12,9 +12,11 @@ import (
 // Who has memory that others wait for must keep up with a pace: one that is mayPause
 // behind who sends, or takes, leastRate bytes a second loses its turn, and one that is
 // mayLag behind its connection. So does one that has had the lane for longer than
-// mayHold, however steadily its bytes come: who is next waits for two of them at most.
+// mayHold, and less than laneRate bytes a second in that time, however steadily they
+// come: who is next waits for two of them at most.
 const (
 	leastRate = 1 << 20
+	laneRate  = 8 << 20
 	mayPause  = 20 * time.Millisecond
 	mayLag    = 500 * time.Millisecond
 	mayHold   = 700 * time.Millisecond
@@ -25,8 +27,8 @@ const (
 type pace struct {
 	mu     sync.Mutex
 	lag    time.Duration // up to when the server has waited last
-	waited time.Duration // in all
-	mark   time.Duration // what was waited when held is counted from
+	waited time.Duration // since begin
+	bytes  int           // since begin
 	since  time.Time     // when the wait under way began; zero: there is none
 	reads  bool          // it is for what the client sends
 }
@@ -43,6 +45,7 @@ func (p *pace) wait(reads bool, do func() (int, error)) (int, error) {
 	took := time.Since(p.since)
 	p.lag = max(p.lag+took-worth, 0)
 	p.waited += took
+	p.bytes += n
 	p.since = time.Time{}
 	return n, err
 }
@@ -55,19 +58,23 @@ func (p *pace) behind(most time.Duration, conn net.Conn) bool {
 	return p.waitsFor(conn) && p.lag+time.Since(p.since) > most
 }
 
-// holds reports whether the client is waited for, and has been for longer than most since
-// begin was called.
-func (p *pace) holds(most time.Duration, conn net.Conn) bool {
+// holdsUp reports whether the client is waited for, has been for longer than mayHold
+// since begin, and was slower than laneRate.
+func (p *pace) holdsUp(conn net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.waitsFor(conn) && p.waited-p.mark+time.Since(p.since) > most
+	if !p.waitsFor(conn) {
+		return false
+	}
+	waited := p.waited + time.Since(p.since)
+	return waited > mayHold && float64(p.bytes) < laneRate*waited.Seconds()
 }
 
-// begin has holds count from now on.
+// begin has holdsUp look at what comes from now on.
 func (p *pace) begin() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.mark = p.waited
+	p.waited, p.bytes = 0, 0
 }
 
 // waitsFor tells that the server waits for the client. The pace is locked.
@@ -79,7 +86,7 @@ func (p *pace) waitsFor(conn net.Conn) bool {
 func (p *pace) reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.lag, p.waited, p.mark, p.since = 0, 0, 0, time.Time{}
+	p.lag, p.waited, p.bytes, p.since = 0, 0, 0, time.Time{}
 }
 
 // pacedReader reads from a client.

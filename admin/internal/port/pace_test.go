@@ -67,6 +67,34 @@ func TestPace(t *testing.T) {
 	})
 }
 
+// Who has the lane must be quick, or soon done with it.
+func TestPace_Lane(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var p pace
+		takes := func(d time.Duration, n int) (holdsUp bool) {
+			_, _ = p.wait(false, func() (int, error) {
+				<-time.After(d)
+				holdsUp = p.holdsUp(nil)
+				return n, nil
+			})
+			return holdsUp
+		}
+		takes(time.Hour, 0)
+		p.begin()
+		require.False(t, p.holdsUp(nil), "the server does not wait")
+		require.False(t, takes(mayHold, laneRate))
+		require.False(t, takes(time.Second-mayHold, 0), "so much a second is right")
+		require.True(t, takes(time.Nanosecond, laneRate/10))
+		require.False(t, takes(time.Second/20, 0), "it has caught up")
+		p.begin()
+		require.False(t, takes(mayHold, 0))
+		require.True(t, takes(time.Nanosecond, 0))
+		p.reset()
+		require.False(t, takes(mayHold, 0))
+	})
+}
+
 // stuckClients are clients that hold memory and get no further: how many of each, and
 // the bytes that each writes.
 func stuckClients() map[string]struct {
