@@ -127,7 +127,7 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 		most   int64
 		ask    func(c *admin.Client) (int, error)
 	}{
-		"failures": {8, maxShowing, func(c *admin.Client) (int, error) {
+		"failures": {8, maxGrowth, func(c *admin.Client) (int, error) {
 			p, err := c.ListFailures(t.Context(), topic, "", eventbus.FailureQuery{Limit: admin.MaxPage})
 			return len(p.Failures), err
 		}},

@@ -149,23 +149,32 @@ func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (Fail
 	if err != nil {
 		return FailurePage{}, doing(err)
 	}
-	records, err := f.bus.store.PageFailures(ctx, k, store.FailureSet(q.State), score, id, 0, q.Limit)
-	if err != nil {
-		return FailurePage{}, doing(err)
-	}
 	var page FailurePage
-	for _, r := range records {
-		failure := f.failure(k, r)
-		if q.Handler == "" || q.Handler == failure.Handler {
-			page.Failures = append(page.Failures, failure)
+	for left := q.Limit; left > 0; {
+		most := min(left, readAtOnce)
+		records, err := f.bus.store.PageFailures(ctx, k, store.FailureSet(q.State), score, id, 0, most)
+		if err != nil {
+			return FailurePage{}, doing(err)
 		}
+		for _, r := range records {
+			failure := f.failure(k, r)
+			if q.Handler == "" || q.Handler == failure.Handler {
+				page.Failures = append(page.Failures, failure)
+			}
+			score, id = r.Score, r.ID
+		}
+		if len(records) < most {
+			return page, nil
+		}
+		left -= most
 	}
-	if len(records) == q.Limit {
-		last := records[len(records)-1]
-		page.Next = formatCursor(last.Score, last.ID)
-	}
+	page.Next = formatCursor(score, id)
 	return page, nil
 }
+
+// readAtOnce is how many failures one call to Redis reads: the record of each has up to
+// 24 KB, in which an error of 4 KiB can stand as JSON.
+const readAtOnce = 100
 
 // Find returns one failure as List does, without reading its event:
 // ErrFailureNotFound. Its Size tells what Get will bring.
