@@ -118,7 +118,7 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 	address, measure := measured(t, rdb.Options().Addr)
 	var clients []*admin.Client
 	for range 128 {
-		c := client(t, admin.ClientConfig{Address: address})
+		c := client(t, admin.ClientConfig{Address: address, CallTimeout: 5 * time.Minute}) // they wait for each other
 		require.NoError(t, c.Ping(t.Context()))
 		clients = append(clients, c)
 	}
@@ -135,7 +135,7 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 			p, err := c.ListTopics(t.Context(), admin.Page{Limit: admin.MaxPage})
 			return len(p.Topics), err
 		}},
-		"figures": {128, maxGrowth, func(c *admin.Client) (int, error) {
+		"figures": {40, maxGrowth / 3, func(c *admin.Client) (int, error) {
 			all, err := c.Stats(t.Context(), many)
 			return len(all), err
 		}},
@@ -151,6 +151,7 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 		}
 		wg.Wait()
 		grown, _ := measure()
+		t.Log(name, grown>>20, "MB")
 		require.Less(t, grown, list.most, name)
 	}
 }
