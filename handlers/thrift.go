@@ -104,7 +104,9 @@ type ThriftConfig struct {
 // call failed may have been handled all the same: the server tells by its id.
 //
 // HandleConfig.Breaker keeps events from using up their attempts while the server
-// is away.
+// is away: it counts calls without a connection, without an answer in time, and with
+// an answer that is not one of EventHandler's; but no outcome, nor the exception
+// INTERNAL_ERROR, with which runtimes answer when the method has thrown something.
 type Thrift struct {
 	address string
 	cfg     ThriftConfig // with all defaults

@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -31,6 +32,8 @@ func TestThrift_Bus(t *testing.T) {
 		calls <- call{event.ID, event.Attempt, time.Now(), string(event.Payload)}
 		result := &thriftbus.HandleResult_{Outcome: thriftbus.Outcome_DONE, Message: thrift.StringPtr("as " + event.ID)}
 		switch {
+		case event.ID == "poison":
+			return nil, errors.New("NullPointerException")
 		case event.ID == "reject":
 			result.Outcome = thriftbus.Outcome_REJECT
 		case event.ID == "hopeless", event.ID == "retry" && event.Attempt == 1:
@@ -57,12 +60,12 @@ func TestThrift_Bus(t *testing.T) {
 	})
 	<-ready
 	const payload = `{"n":130775545883395173}`
-	for _, id := range []string{"done", "retry", "later", "reject", "hopeless"} {
+	for _, id := range []string{"poison", "done", "retry", "later", "reject", "hopeless"} {
 		_, err := bus.Send(ctx, "orders", json.RawMessage(payload), eventbus.WithID(id))
 		require.NoError(t, err)
 	}
 	at := map[string][]time.Time{}
-	for range 8 {
+	for range 10 {
 		select {
 		case c := <-calls:
 			at[c.id] = append(at[c.id], c.at)
@@ -80,7 +83,7 @@ func TestThrift_Bus(t *testing.T) {
 		page, err := bus.Failures().List(ctx, "orders", eventbus.FailureQuery{})
 		require.NoError(t, err)
 		dead = page.Failures
-		return len(dead) == 2
+		return len(dead) == 3
 	}, patience, 10*time.Millisecond)
 	reasons := map[string]string{}
 	for _, f := range dead {
@@ -89,6 +92,7 @@ func TestThrift_Bus(t *testing.T) {
 	require.Equal(t, map[string]string{
 		"reject":   `rejected: rejected: handler "bill" at ` + server.address + " answered REJECT: as reject",
 		"hopeless": `exhausted: handler "bill" at ` + server.address + " answered RETRY: as hopeless",
+		"poison":   "exhausted: call handler at " + server.address + ": it answered with an exception: Internal error processing handle: NullPointerException",
 	}, reasons)
 	require.Empty(t, calls, "nothing runs more often than that")
 }

@@ -37,6 +37,14 @@ func (e *ThriftError) Error() string {
 // Unwrap returns what went wrong.
 func (e *ThriftError) Unwrap() error { return e.Err }
 
+// Answered tells the circuit breaker that the server is not down: its method threw
+// something at this event. Any other exception, such as over an unknown method, says
+// that no event can be handled there.
+func (e *ThriftError) Answered() bool {
+	var exception thrift.TApplicationException
+	return errors.As(e.Err, &exception) && exception.TypeId() == thrift.INTERNAL_ERROR
+}
+
 // Steps of a call, for errors.
 const (
 	stepBegin     = "begin"

@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"net"
 	"strings"
@@ -229,6 +230,7 @@ func TestThrift_Exception(t *testing.T) {
 			var exception thrift.TApplicationException
 			require.ErrorAs(t, err, &exception)
 			require.EqualValues(t, thrift.INTERNAL_ERROR, exception.TypeId())
+			require.True(t, answered(err), "its method threw something: the server is not down")
 		}
 		accepted, _ := server.counts()
 		require.Equal(t, 1, accepted, name)
@@ -244,11 +246,32 @@ func TestThrift_OtherServices(t *testing.T) {
 	h := openThrift(t, server.address, ThriftConfig{})
 	err := h.Handle(t.Context(), newEvent("1", "1"))
 	require.ErrorContains(t, err, "it answered with an exception: Unknown function handle; the server serves something else there: it must serve EventHandler")
+	require.False(t, answered(err), "no event can be handled there")
 
 	named := serveThrift(t, ThriftConfig{Service: "Billing"}, done)
 	h = openThrift(t, named.address, ThriftConfig{Service: "Bills"})
 	err = h.Handle(t.Context(), newEvent("1", "1"))
 	require.ErrorContains(t, err, `this side speaks the binary protocol in frames, without TLS, under the name "Bills"`)
+	require.False(t, answered(err))
+}
+
+// answered is what a circuit breaker asks of an error.
+func answered(err error) bool {
+	var e interface{ Answered() bool }
+	return errors.As(err, &e) && e.Answered()
+}
+
+// Of exceptions one alone says that the handler itself has failed; where nothing is
+// answered the server may be down.
+func TestThrift_Answered(t *testing.T) {
+	t.Parallel()
+	for kind := int32(thrift.UNKNOWN_APPLICATION_EXCEPTION); kind <= thrift.VALIDATION_FAILED; kind++ {
+		err := &ThriftError{Step: stepException, Err: thrift.NewTApplicationException(kind, "")}
+		require.Equal(t, kind == thrift.INTERNAL_ERROR, answered(eventbus.RetryAfter(0, err)), kind)
+	}
+	for _, err := range []error{context.DeadlineExceeded, io.EOF, errThriftClosed, &strangeAnswerError{}} {
+		require.False(t, answered(&ThriftError{Step: stepAnswer, Err: err}), err)
+	}
 }
 
 // What is too large for a frame is rejected at once, and costs no connection; what

@@ -296,7 +296,7 @@ struct HandlerSettings {
   6: i32 concurrency
   /** How many runs that went on after their timeout are borne before it gets no more. */
   7: i32 max_abandoned
-  /** How many failures in a row open its circuit breaker; 0: it has none. */
+  /** How many failures in a row open its circuit breaker; 0: it has none. See EventHandler for what counts of a hosted one. */
   8: i32 breaker_failures
   /** For how long an open breaker lets nothing pass. */
   9: i64 breaker_open_ms
@@ -847,7 +847,9 @@ struct HandleResult {
 
 /**
  * Served by a process that hosts a handler; the bus is its client. An exception
- * of any kind, or none in the handler's time, is a failed attempt.
+ * of any kind, or no answer in the handler's time, is a failed attempt. For the circuit
+ * breaker neither a HandleResult counts nor the exception INTERNAL_ERROR, with which
+ * runtimes answer when handle has thrown something: the process is not down.
  */
 service EventHandler {
   /** Handles an event for the handler that it names. The bus may call again with the same one: tell by its id. */

@@ -4302,7 +4302,7 @@ func (p *HandlerRef) String() string {
 //  - RetryMaxMs: The greatest pause of all.
 //  - Concurrency: How many events it runs at once in one process; 0: as many as the pool has room for.
 //  - MaxAbandoned: How many runs that went on after their timeout are borne before it gets no more.
-//  - BreakerFailures: How many failures in a row open its circuit breaker; 0: it has none.
+//  - BreakerFailures: How many failures in a row open its circuit breaker; 0: it has none. See EventHandler for what counts of a hosted one.
 //  - BreakerOpenMs: For how long an open breaker lets nothing pass.
 type HandlerSettings struct {
   Enabled bool `thrift:"enabled,1" db:"enabled" json:"enabled"`
@@ -29287,7 +29287,9 @@ func (p *EventBusSendBatchResult) String() string {
 
 
 type EventHandler interface {  //Served by a process that hosts a handler; the bus is its client. An exception
-  //of any kind, or none in the handler's time, is a failed attempt.
+  //of any kind, or no answer in the handler's time, is a failed attempt. For the circuit
+  //breaker neither a HandleResult counts nor the exception INTERNAL_ERROR, with which
+  //runtimes answer when handle has thrown something: the process is not down.
 
   // Handles an event for the handler that it names. The bus may call again with the same one: tell by its id.
   // 
@@ -29297,7 +29299,9 @@ type EventHandler interface {  //Served by a process that hosts a handler; the b
 }
 
 //Served by a process that hosts a handler; the bus is its client. An exception
-//of any kind, or none in the handler's time, is a failed attempt.
+//of any kind, or no answer in the handler's time, is a failed attempt. For the circuit
+//breaker neither a HandleResult counts nor the exception INTERNAL_ERROR, with which
+//runtimes answer when handle has thrown something: the process is not down.
 type EventHandlerClient struct {
   c thrift.TClient
   meta thrift.ResponseMeta
