@@ -43,6 +43,9 @@ type HandlerInfo struct {
 	Changed HandlerUpdate
 	// Consumers are the ids of the processes that run it.
 	Consumers []string
+	// OpenBreakers are the ids of those in which its circuit breaker is open, or lets
+	// one call through to try; as they told within the last second.
+	OpenBreakers []string
 }
 
 // HandlerSettings is the settings of a handler, complete.
@@ -115,6 +118,9 @@ func (h *Handlers) List(ctx context.Context, topic string) ([]HandlerInfo, error
 			i := info(r.ID)
 			i.Settings = r.Settings
 			i.Consumers = append(i.Consumers, c.ID)
+			if r.OpenBreaker {
+				i.OpenBreakers = append(i.OpenBreakers, c.ID)
+			}
 		}
 	}
 	list := make([]HandlerInfo, 0, len(found))
@@ -305,6 +311,9 @@ type Consumer struct {
 type RunningHandler struct {
 	ID       string
 	Settings HandlerSettings
+	// OpenBreaker tells that its circuit breaker is open in this process, or lets one
+	// call through to try; as it told within the last second.
+	OpenBreaker bool
 }
 
 // Consumers lists the processes of all groups that run handlers in the bus's
@@ -343,7 +352,9 @@ func describe(s store.Consumer, now time.Time) Consumer {
 			if err != nil {
 				continue
 			}
-			c.Handlers[topic] = append(c.Handlers[topic], RunningHandler{ID: h.ID, Settings: HandlerSettings(o.Apply(settings.Handler{}))})
+			c.Handlers[topic] = append(c.Handlers[topic], RunningHandler{
+				ID: h.ID, Settings: HandlerSettings(o.Apply(settings.Handler{})), OpenBreaker: h.OpenBreaker,
+			})
 		}
 	}
 	return c

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -88,6 +89,7 @@ func breakers() []test {
 	return []test{
 		{"PutsOffWithoutUsingAttempts", breakerPutsOffWithoutUsingAttempts},
 		{"LeavesEventsInTheQueue", breakerLeavesEventsInTheQueue},
+		{"IsToldWhileOpen", breakerIsToldWhileOpen},
 	}
 }
 
@@ -159,4 +161,68 @@ func breakerLeavesEventsInTheQueue(e *env) {
 	e.update("down", eventbus.HandlerUpdate{BreakerFailures: &off})
 	require.Equal(e, sent[2:], ids(p.take(4)))
 	e.dead(6)
+}
+
+// Whoever looks from outside sees in which processes a breaker is open.
+func breakerIsToldWhileOpen(e *env) {
+	e.create(eventbus.TopicConfig{})
+	open := func(id string) (told []string, all int) {
+		info, err := e.bus.Handlers().Get(e.Context(), e.topic, id)
+		require.NoError(e, err)
+		return info.OpenBreakers, len(info.Consumers)
+	}
+	var repaired atomic.Bool
+	work := func(context.Context, *eventbus.Event) error {
+		if repaired.Load() {
+			return nil
+		}
+		return errOnPurpose
+	}
+	cfg := eventbus.HandleConfig{
+		Breaker: eventbus.BreakerConfig{Failures: 2, Open: time.Millisecond}, Retry: eventbus.RetryPolicy{MaxAttempts: 1},
+	}
+	first := e.newBus(eventbus.Config{Concurrency: 1})
+	p := e.handle(first, "down", work, cfg)
+	e.handle(first, "fine", nil, cfg)
+	stop := e.start(first)
+	e.send(1, 2)
+	p.take(2)
+	e.eventually("it to be told", func() bool { told, _ := open("down"); return len(told) == 1 })
+	told, _ := open("fine")
+	require.Empty(e, told)
+
+	second := e.newBus(eventbus.Config{Concurrency: 1})
+	e.handle(second, "down", nil, cfg)
+	e.handle(second, "fine", nil, cfg)
+	e.start(second)
+	told, all := open("down")
+	require.Len(e, told, 1, "in one process alone")
+	require.Equal(e, 2, all)
+	consumers, err := e.bus.Consumers(e.Context())
+	require.NoError(e, err)
+	for _, c := range consumers {
+		for _, h := range c.Handlers[e.topic] {
+			require.Equal(e, h.ID == "down" && c.ID == told[0], h.OpenBreaker)
+		}
+	}
+
+	// The trial of whichever event the first process gets next closes it.
+	repaired.Store(true)
+	e.eventually("its end to be told", func() bool {
+		e.send(3)
+		told, _ := open("down")
+		return len(told) == 0
+	})
+
+	// Nothing of it outlives the process.
+	repaired.Store(false)
+	e.eventually("it to be told again", func() bool {
+		e.send(4, 5)
+		told, _ := open("down")
+		return len(told) == 1
+	})
+	stop()
+	told, all = open("down")
+	require.Empty(e, told)
+	require.Equal(e, 1, all)
 }

@@ -76,10 +76,11 @@ type Consumer struct {
 	lost     bool       // Redis has lost that revision, and not all topics are joined anew
 	unserved bool       // settings were read that poller and mover do not know yet
 
-	beat    atomic.Int64
-	deaths  deaths
-	putOffs putOffs
-	fleet   fleet
+	beat     atomic.Int64
+	breakers atomic.Bool // one has opened or closed, and the others are not told yet
+	deaths   deaths
+	putOffs  putOffs
+	fleet    fleet
 
 	complaints complaints
 }

@@ -51,9 +51,11 @@ func (c *Consumer) newHandler(h Handler) *handler {
 		log := c.cfg.Log.With("topic", h.Topic, "handler", h.ID)
 		switch now {
 		case dispatch.Closed:
+			c.breakers.Store(true)
 			log.Info("a circuit breaker has closed: the handler is called again")
 			return
 		case dispatch.Opened:
+			c.breakers.Store(true)
 			log = log.With("open", r.settings.Load().BreakerOpen)
 			log.Warn("a circuit breaker has opened: the handler is not called for a while, its share of events waits", "err", failed)
 		case dispatch.Reopened:
@@ -344,7 +346,9 @@ func (c *Consumer) runs() []byte {
 	r := lease.Runs{Host: host, PID: os.Getpid(), Started: c.started.UnixMilli(), Group: c.cfg.Group, Topics: map[string][]lease.Handle{}}
 	for _, t := range c.topics {
 		for _, h := range t.handlers {
-			r.Topics[t.name] = append(r.Topics[t.name], lease.Handle{ID: h.ID, Settings: json.RawMessage(settings.Full(*h.settings.Load()).String())})
+			r.Topics[t.name] = append(r.Topics[t.name], lease.Handle{
+				ID: h.ID, Settings: json.RawMessage(settings.Full(*h.settings.Load()).String()), OpenBreaker: h.state.BreakerIsOpen(),
+			})
 		}
 	}
 	b, err := json.Marshal(r)

@@ -56,6 +56,9 @@ func (c *Consumer) sweep(ctx context.Context) {
 			err = c.inspect(ctx, c.topics[names[0]])
 			names = names[1:]
 		}
+		if err == nil {
+			err = c.tellBreakers(ctx)
+		}
 		c.judge(ctx, err)
 	}
 }
@@ -181,6 +184,21 @@ func (c *Consumer) inspect(ctx context.Context, t *served) error {
 	}
 	c.complaints.say(t.name, lookAt, err)
 	return nil
+}
+
+// tellBreakers writes anew what runs here once a breaker has opened or closed. With
+// the sweep it comes at most once a second, however often they do.
+func (c *Consumer) tellBreakers(ctx context.Context) error {
+	if !c.breakers.Swap(false) {
+		return nil
+	}
+	c.applying.Lock() // or a call of before could write over it
+	defer c.applying.Unlock()
+	err := c.keeper.Describe(ctx)
+	if err != nil {
+		c.breakers.Store(true)
+	}
+	return err
 }
 
 // compare notices a change that was not announced, since whoever made it died.

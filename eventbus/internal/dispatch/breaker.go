@@ -110,6 +110,9 @@ func (b *breaker) blocked() (time.Duration, bool) {
 	return 0, false
 }
 
+// isOpen says that it is not closed: it lets nothing through, or no more than a probe.
+func (b *breaker) isOpen() bool { return b.circuit.State() != gobreaker.StateClosed }
+
 func (b *breaker) remaining() time.Duration {
 	until := b.until.Load()
 	if until == nil {

@@ -96,6 +96,13 @@ func (h *Handler) Apply(s Settings) {
 	h.limit.resize(s.Concurrency)
 }
 
+// BreakerIsOpen says that the handler has a breaker and it is open, or half-open.
+func (h *Handler) BreakerIsOpen() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.breaker != nil && h.breaker.isOpen()
+}
+
 // Blocked says why a task of this handler would be put off now, and after what
 // time it would not; "" when it would run. The time is zero when it is not
 // known (Disabled, AtAbandonedCap). It reserves nothing: a poller uses it to

@@ -23,6 +23,8 @@ type Runs struct {
 type Handle struct {
 	ID       string          `json:"id"`
 	Settings json.RawMessage `json:"settings"`
+	// OpenBreaker says that its circuit breaker is open or half-open.
+	OpenBreaker bool `json:"open_breaker,omitempty"`
 }
 
 // reclaim moves back all that a consumer held whose lease has run out, and
