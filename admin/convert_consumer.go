@@ -15,7 +15,11 @@ func toConsumer(c eventbus.Consumer) *thriftbus.Consumer {
 	}
 	for topic, handlers := range c.Handlers {
 		for _, h := range handlers {
-			out.Handlers = append(out.Handlers, &thriftbus.RunningHandler{Topic: topic, ID: h.ID, Settings: toHandlerSettings(h.Settings)})
+			running := &thriftbus.RunningHandler{Topic: topic, ID: h.ID, Settings: toHandlerSettings(h.Settings)}
+			if h.OpenBreaker {
+				running.OpenBreaker = &h.OpenBreaker
+			}
+			out.Handlers = append(out.Handlers, running)
 		}
 	}
 	slices.SortStableFunc(out.Handlers, func(a, b *thriftbus.RunningHandler) int { return strings.Compare(a.Topic, b.Topic) })
@@ -28,7 +32,9 @@ func fromConsumer(c *thriftbus.Consumer) eventbus.Consumer {
 		Handlers: map[string][]eventbus.RunningHandler{},
 	}
 	for _, h := range c.Handlers {
-		out.Handlers[h.Topic] = append(out.Handlers[h.Topic], eventbus.RunningHandler{ID: h.ID, Settings: fromHandlerSettings(h.Settings)})
+		out.Handlers[h.Topic] = append(out.Handlers[h.Topic], eventbus.RunningHandler{
+			ID: h.ID, Settings: fromHandlerSettings(h.Settings), OpenBreaker: h.GetOpenBreaker(),
+		})
 	}
 	return out
 }

@@ -60,7 +60,10 @@ func fromHandlerUpdate(u *thriftbus.HandlerUpdate) (eventbus.HandlerUpdate, erro
 }
 
 func toHandler(h eventbus.HandlerInfo) *thriftbus.Handler {
-	out := &thriftbus.Handler{Topic: h.Topic, Group: h.Group, ID: h.ID, Changed: toHandlerUpdate(h.Changed), Consumers: h.Consumers}
+	out := &thriftbus.Handler{
+		Topic: h.Topic, Group: h.Group, ID: h.ID, Changed: toHandlerUpdate(h.Changed),
+		Consumers: h.Consumers, OpenBreakers: h.OpenBreakers,
+	}
 	if len(h.Consumers) > 0 {
 		out.Settings = toHandlerSettings(h.Settings)
 	}
@@ -69,5 +72,8 @@ func toHandler(h eventbus.HandlerInfo) *thriftbus.Handler {
 
 func fromHandler(h *thriftbus.Handler) eventbus.HandlerInfo {
 	changed, _ := fromHandlerUpdate(h.Changed) // a server has checked it
-	return eventbus.HandlerInfo{Topic: h.Topic, Group: h.Group, ID: h.ID, Settings: fromHandlerSettings(h.Settings), Changed: changed, Consumers: nilIfEmpty(h.Consumers)}
+	return eventbus.HandlerInfo{
+		Topic: h.Topic, Group: h.Group, ID: h.ID, Settings: fromHandlerSettings(h.Settings), Changed: changed,
+		Consumers: nilIfEmpty(h.Consumers), OpenBreakers: nilIfEmpty(h.OpenBreakers),
+	}
 }

@@ -58,8 +58,10 @@ func (s *Service) ListHandlers(ctx context.Context, topic, group string, page Pa
 	var p HandlerPage
 	p.Handlers, p.Next = cut(all, page, func(h eventbus.HandlerInfo) string { return h.ID }, func(h eventbus.HandlerInfo) int {
 		size := elementSize
-		for _, id := range h.Consumers {
-			size += len(id) + 8
+		for _, ids := range [][]string{h.Consumers, h.OpenBreakers} {
+			for _, id := range ids {
+				size += len(id) + 8
+			}
 		}
 		return size
 	})

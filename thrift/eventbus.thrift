@@ -340,6 +340,8 @@ struct Handler {
   5: HandlerUpdate changed
   /** The ids of the processes that run it. */
   6: list<string> consumers
+  /** Those of them in which its circuit breaker is open, or lets one call through to try. Not set: in none. */
+  7: optional list<string> open_breakers
 }
 
 /** A part of the handlers of a topic in a group. */
@@ -643,6 +645,8 @@ struct RunningHandler {
   2: string id
   /** What holds in this process. Another one may have other defaults in its code. */
   3: HandlerSettings settings
+  /** Its circuit breaker is open in this process, or lets one call through to try. Default false. */
+  4: optional bool open_breaker
 }
 
 /** A process that runs handlers. */

@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -77,6 +80,40 @@ func testHandlerLife(t *testing.T, b *bed) {
 	require.Contains(t, b.ok("handler", "show", "orders", "later"), "none runs it")
 	require.Contains(t, b.fails(1, "handler", "update", "orders", "mail", "--timeout", "1s", "--group", "nope"), "group not found")
 	require.Contains(t, b.fails(1, "handler", "update", "orders", "mail", "--timeout", "1s", "--if-revision", "99"), "settings changed meanwhile")
+}
+
+// An open circuit breaker is seen from outside, and in which process.
+func TestHandlerBreaker(t *testing.T) { modes(t, testHandlerBreaker) }
+
+func testHandlerBreaker(t *testing.T, b *bed) {
+	b.ok("topic", "create", "orders")
+	cfg := eventbus.HandleConfig{Breaker: eventbus.BreakerConfig{Failures: 1, Open: time.Hour}}
+	b.run("orders", "mail", func(context.Context, *eventbus.Event) error { return errors.New("down") }, cfg)
+	b.ok("send", "orders", "--data", "1")
+	const one = `(?m)^mail +on, breaker open in 1 of 1 process +`
+	b.eventually("it is open", func() bool { return regexp.MustCompile(one).MatchString(b.ok("handler", "list", "orders")) })
+	b.run("orders", "mail", func(context.Context, *eventbus.Event) error { return nil }, cfg)
+
+	type handler struct {
+		Consumers    []string
+		OpenBreakers []string `json:"open_breakers"`
+	}
+	h := object[handler](b, b.ok("handler", "show", "orders", "mail", "-o", "json"))
+	require.Len(t, h.Consumers, 2)
+	require.Equal(t, h.Consumers[:1], h.OpenBreakers)
+	sheet := b.ok("handler", "show", "orders", "mail")
+	require.Regexp(t, `(?m)^State +on, breaker open in 1 of 2 processes$`, sheet)
+	require.Regexp(t, `(?m)^Consumer +`+h.Consumers[0]+` \(breaker open\)$`, sheet)
+	require.Regexp(t, `(?m)^Consumer +`+h.Consumers[1]+`$`, sheet)
+	consumers := b.ok("consumers")
+	require.Regexp(t, `(?m)^`+h.Consumers[0]+` .* orders mail \(breaker open\)$`, consumers)
+	require.Regexp(t, `(?m)^`+h.Consumers[1]+` .* orders mail$`, consumers)
+	require.Equal(t, 1, strings.Count(b.ok("consumers", "-o", "json"), `"open_breaker":true`))
+
+	b.ok("handler", "disable", "orders", "mail")
+	b.eventually("it is off", func() bool {
+		return regexp.MustCompile(`(?m)^State +off$`).MatchString(b.ok("handler", "show", "orders", "mail"))
+	})
 }
 
 // A handler that nothing knows is refused, with those that are known, and nothing

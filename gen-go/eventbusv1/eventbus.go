@@ -5276,6 +5276,7 @@ func (p *HandlerUpdate) String() string {
 //  - Settings: What holds now, as the process that began last runs it; not set when none runs it.
 //  - Changed: What was set at run time, which goes before what the code says.
 //  - Consumers: The ids of the processes that run it.
+//  - OpenBreakers: Those of them in which its circuit breaker is open, or lets one call through to try. Not set: in none.
 type Handler struct {
   Topic string `thrift:"topic,1" db:"topic" json:"topic"`
   Group string `thrift:"group,2" db:"group" json:"group"`
@@ -5283,6 +5284,7 @@ type Handler struct {
   Settings *HandlerSettings `thrift:"settings,4" db:"settings" json:"settings,omitempty"`
   Changed *HandlerUpdate `thrift:"changed,5" db:"changed" json:"changed"`
   Consumers []string `thrift:"consumers,6" db:"consumers" json:"consumers"`
+  OpenBreakers []string `thrift:"open_breakers,7" db:"open_breakers" json:"open_breakers,omitempty"`
 }
 
 func NewHandler() *Handler {
@@ -5319,12 +5321,21 @@ return p.Changed
 func (p *Handler) GetConsumers() []string {
   return p.Consumers
 }
+var Handler_OpenBreakers_DEFAULT []string
+
+func (p *Handler) GetOpenBreakers() []string {
+  return p.OpenBreakers
+}
 func (p *Handler) IsSetSettings() bool {
   return p.Settings != nil
 }
 
 func (p *Handler) IsSetChanged() bool {
   return p.Changed != nil
+}
+
+func (p *Handler) IsSetOpenBreakers() bool {
+  return p.OpenBreakers != nil
 }
 
 func (p *Handler) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -5393,6 +5404,16 @@ func (p *Handler) Read(ctx context.Context, iprot thrift.TProtocol) error {
     case 6:
       if fieldTypeId == thrift.LIST {
         if err := p.ReadField6(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 7:
+      if fieldTypeId == thrift.LIST {
+        if err := p.ReadField7(ctx, iprot); err != nil {
           return err
         }
       } else {
@@ -5480,6 +5501,28 @@ var _elem12 string
   return nil
 }
 
+func (p *Handler)  ReadField7(ctx context.Context, iprot thrift.TProtocol) error {
+  _, size, err := iprot.ReadListBegin(ctx)
+  if err != nil {
+    return thrift.PrependError("error reading list begin: ", err)
+  }
+  tSlice := make([]string, 0, size)
+  p.OpenBreakers =  tSlice
+  for i := 0; i < size; i ++ {
+var _elem13 string
+    if v, err := iprot.ReadString(ctx); err != nil {
+    return thrift.PrependError("error reading field 0: ", err)
+} else {
+    _elem13 = v
+}
+    p.OpenBreakers = append(p.OpenBreakers, _elem13)
+  }
+  if err := iprot.ReadListEnd(ctx); err != nil {
+    return thrift.PrependError("error reading list end: ", err)
+  }
+  return nil
+}
+
 func (p *Handler) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "Handler"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -5490,6 +5533,7 @@ func (p *Handler) Write(ctx context.Context, oprot thrift.TProtocol) error {
     if err := p.writeField4(ctx, oprot); err != nil { return err }
     if err := p.writeField5(ctx, oprot); err != nil { return err }
     if err := p.writeField6(ctx, oprot); err != nil { return err }
+    if err := p.writeField7(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -5570,6 +5614,26 @@ func (p *Handler) writeField6(ctx context.Context, oprot thrift.TProtocol) (err 
   return err
 }
 
+func (p *Handler) writeField7(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetOpenBreakers() {
+    if err := oprot.WriteFieldBegin(ctx, "open_breakers", thrift.LIST, 7); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 7:open_breakers: ", p), err) }
+    if err := oprot.WriteListBegin(ctx, thrift.STRING, len(p.OpenBreakers)); err != nil {
+      return thrift.PrependError("error writing list begin: ", err)
+    }
+    for _, v := range p.OpenBreakers {
+      if err := oprot.WriteString(ctx, string(v)); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T. (0) field write error: ", p), err) }
+    }
+    if err := oprot.WriteListEnd(ctx); err != nil {
+      return thrift.PrependError("error writing list end: ", err)
+    }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 7:open_breakers: ", p), err) }
+  }
+  return err
+}
+
 func (p *Handler) Equals(other *Handler) bool {
   if p == other {
     return true
@@ -5583,8 +5647,13 @@ func (p *Handler) Equals(other *Handler) bool {
   if !p.Changed.Equals(other.Changed) { return false }
   if len(p.Consumers) != len(other.Consumers) { return false }
   for i, _tgt := range p.Consumers {
-    _src13 := other.Consumers[i]
-    if _tgt != _src13 { return false }
+    _src14 := other.Consumers[i]
+    if _tgt != _src14 { return false }
+  }
+  if len(p.OpenBreakers) != len(other.OpenBreakers) { return false }
+  for i, _tgt := range p.OpenBreakers {
+    _src15 := other.OpenBreakers[i]
+    if _tgt != _src15 { return false }
   }
   return true
 }
@@ -5674,11 +5743,11 @@ func (p *HandlerPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*Handler, 0, size)
   p.Handlers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem14 := &Handler{}
-    if err := _elem14.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem14), err)
+    _elem16 := &Handler{}
+    if err := _elem16.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem16), err)
     }
-    p.Handlers = append(p.Handlers, _elem14)
+    p.Handlers = append(p.Handlers, _elem16)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -5746,8 +5815,8 @@ func (p *HandlerPage) Equals(other *HandlerPage) bool {
   }
   if len(p.Handlers) != len(other.Handlers) { return false }
   for i, _tgt := range p.Handlers {
-    _src15 := other.Handlers[i]
-    if !_tgt.Equals(_src15) { return false }
+    _src17 := other.Handlers[i]
+    if !_tgt.Equals(_src17) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -5962,19 +6031,19 @@ func (p *Message)  ReadField4(ctx context.Context, iprot thrift.TProtocol) error
   tMap := make(map[string]string, size)
   p.Headers =  tMap
   for i := 0; i < size; i ++ {
-var _key16 string
+var _key18 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _key16 = v
+    _key18 = v
 }
-var _val17 string
+var _val19 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _val17 = v
+    _val19 = v
 }
-    p.Headers[_key16] = _val17
+    p.Headers[_key18] = _val19
   }
   if err := iprot.ReadMapEnd(ctx); err != nil {
     return thrift.PrependError("error reading map end: ", err)
@@ -6119,8 +6188,8 @@ func (p *Message) Equals(other *Message) bool {
   }
   if len(p.Headers) != len(other.Headers) { return false }
   for k, _tgt := range p.Headers {
-    _src18 := other.Headers[k]
-    if _tgt != _src18 { return false }
+    _src20 := other.Headers[k]
+    if _tgt != _src20 { return false }
   }
   if p.DelayMs != other.DelayMs {
     if p.DelayMs == nil || other.DelayMs == nil {
@@ -6447,19 +6516,19 @@ func (p *Event)  ReadField8(ctx context.Context, iprot thrift.TProtocol) error {
   tMap := make(map[string]string, size)
   p.Headers =  tMap
   for i := 0; i < size; i ++ {
-var _key19 string
+var _key21 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _key19 = v
+    _key21 = v
 }
-var _val20 string
+var _val22 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _val20 = v
+    _val22 = v
 }
-    p.Headers[_key19] = _val20
+    p.Headers[_key21] = _val22
   }
   if err := iprot.ReadMapEnd(ctx); err != nil {
     return thrift.PrependError("error reading map end: ", err)
@@ -6672,8 +6741,8 @@ func (p *Event) Equals(other *Event) bool {
   if bytes.Compare(p.Payload, other.Payload) != 0 { return false }
   if len(p.Headers) != len(other.Headers) { return false }
   for k, _tgt := range p.Headers {
-    _src21 := other.Headers[k]
-    if _tgt != _src21 { return false }
+    _src23 := other.Headers[k]
+    if _tgt != _src23 { return false }
   }
   if p.Group != other.Group { return false }
   if p.Handler != other.Handler { return false }
@@ -7651,11 +7720,11 @@ func (p *FailurePage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*Failure, 0, size)
   p.Failures =  tSlice
   for i := 0; i < size; i ++ {
-    _elem22 := &Failure{}
-    if err := _elem22.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem22), err)
+    _elem24 := &Failure{}
+    if err := _elem24.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem24), err)
     }
-    p.Failures = append(p.Failures, _elem22)
+    p.Failures = append(p.Failures, _elem24)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -7723,8 +7792,8 @@ func (p *FailurePage) Equals(other *FailurePage) bool {
   }
   if len(p.Failures) != len(other.Failures) { return false }
   for i, _tgt := range p.Failures {
-    _src23 := other.Failures[i]
-    if !_tgt.Equals(_src23) { return false }
+    _src25 := other.Failures[i]
+    if !_tgt.Equals(_src25) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -7946,13 +8015,13 @@ func (p *FailureSelection)  ReadField3(ctx context.Context, iprot thrift.TProtoc
   tSlice := make([]string, 0, size)
   p.Ids =  tSlice
   for i := 0; i < size; i ++ {
-var _elem24 string
+var _elem26 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem24 = v
+    _elem26 = v
 }
-    p.Ids = append(p.Ids, _elem24)
+    p.Ids = append(p.Ids, _elem26)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -8114,8 +8183,8 @@ func (p *FailureSelection) Equals(other *FailureSelection) bool {
   if p.Group != other.Group { return false }
   if len(p.Ids) != len(other.Ids) { return false }
   for i, _tgt := range p.Ids {
-    _src25 := other.Ids[i]
-    if _tgt != _src25 { return false }
+    _src27 := other.Ids[i]
+    if _tgt != _src27 { return false }
   }
   if p.Handler != other.Handler {
     if p.Handler == nil || other.Handler == nil {
@@ -8987,11 +9056,11 @@ func (p *DelayedPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) e
   tSlice := make([]*DelayedEvent, 0, size)
   p.Events =  tSlice
   for i := 0; i < size; i ++ {
-    _elem26 := &DelayedEvent{}
-    if err := _elem26.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem26), err)
+    _elem28 := &DelayedEvent{}
+    if err := _elem28.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem28), err)
     }
-    p.Events = append(p.Events, _elem26)
+    p.Events = append(p.Events, _elem28)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -9059,8 +9128,8 @@ func (p *DelayedPage) Equals(other *DelayedPage) bool {
   }
   if len(p.Events) != len(other.Events) { return false }
   for i, _tgt := range p.Events {
-    _src27 := other.Events[i]
-    if !_tgt.Equals(_src27) { return false }
+    _src29 := other.Events[i]
+    if !_tgt.Equals(_src29) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -9176,13 +9245,13 @@ func (p *UnreadableEvents)  ReadField2(ctx context.Context, iprot thrift.TProtoc
   tSlice := make([][]byte, 0, size)
   p.Members =  tSlice
   for i := 0; i < size; i ++ {
-var _elem28 []byte
+var _elem30 []byte
     if v, err := iprot.ReadBinary(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem28 = v
+    _elem30 = v
 }
-    p.Members = append(p.Members, _elem28)
+    p.Members = append(p.Members, _elem30)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -9261,8 +9330,8 @@ func (p *UnreadableEvents) Equals(other *UnreadableEvents) bool {
   if p.Total != other.Total { return false }
   if len(p.Members) != len(other.Members) { return false }
   for i, _tgt := range p.Members {
-    _src29 := other.Members[i]
-    if bytes.Compare(_tgt, _src29) != 0 { return false }
+    _src31 := other.Members[i]
+    if bytes.Compare(_tgt, _src31) != 0 { return false }
   }
   if p.ListKey != other.ListKey { return false }
   return true
@@ -10125,10 +10194,12 @@ func (p *Stats) String() string {
 //  - Topic: The topic whose events it handles.
 //  - ID: The handler's; its group is the process's.
 //  - Settings: What holds in this process. Another one may have other defaults in its code.
+//  - OpenBreaker: Its circuit breaker is open in this process, or lets one call through to try. Default false.
 type RunningHandler struct {
   Topic string `thrift:"topic,1" db:"topic" json:"topic"`
   ID string `thrift:"id,2" db:"id" json:"id"`
   Settings *HandlerSettings `thrift:"settings,3" db:"settings" json:"settings"`
+  OpenBreaker *bool `thrift:"open_breaker,4" db:"open_breaker" json:"open_breaker,omitempty"`
 }
 
 func NewRunningHandler() *RunningHandler {
@@ -10150,8 +10221,19 @@ func (p *RunningHandler) GetSettings() *HandlerSettings {
   }
 return p.Settings
 }
+var RunningHandler_OpenBreaker_DEFAULT bool
+func (p *RunningHandler) GetOpenBreaker() bool {
+  if !p.IsSetOpenBreaker() {
+    return RunningHandler_OpenBreaker_DEFAULT
+  }
+return *p.OpenBreaker
+}
 func (p *RunningHandler) IsSetSettings() bool {
   return p.Settings != nil
+}
+
+func (p *RunningHandler) IsSetOpenBreaker() bool {
+  return p.OpenBreaker != nil
 }
 
 func (p *RunningHandler) Read(ctx context.Context, iprot thrift.TProtocol) error {
@@ -10190,6 +10272,16 @@ func (p *RunningHandler) Read(ctx context.Context, iprot thrift.TProtocol) error
     case 3:
       if fieldTypeId == thrift.STRUCT {
         if err := p.ReadField3(ctx, iprot); err != nil {
+          return err
+        }
+      } else {
+        if err := iprot.Skip(ctx, fieldTypeId); err != nil {
+          return err
+        }
+      }
+    case 4:
+      if fieldTypeId == thrift.BOOL {
+        if err := p.ReadField4(ctx, iprot); err != nil {
           return err
         }
       } else {
@@ -10238,6 +10330,15 @@ func (p *RunningHandler)  ReadField3(ctx context.Context, iprot thrift.TProtocol
   return nil
 }
 
+func (p *RunningHandler)  ReadField4(ctx context.Context, iprot thrift.TProtocol) error {
+  if v, err := iprot.ReadBool(ctx); err != nil {
+  return thrift.PrependError("error reading field 4: ", err)
+} else {
+  p.OpenBreaker = &v
+}
+  return nil
+}
+
 func (p *RunningHandler) Write(ctx context.Context, oprot thrift.TProtocol) error {
   if err := oprot.WriteStructBegin(ctx, "RunningHandler"); err != nil {
     return thrift.PrependError(fmt.Sprintf("%T write struct begin error: ", p), err) }
@@ -10245,6 +10346,7 @@ func (p *RunningHandler) Write(ctx context.Context, oprot thrift.TProtocol) erro
     if err := p.writeField1(ctx, oprot); err != nil { return err }
     if err := p.writeField2(ctx, oprot); err != nil { return err }
     if err := p.writeField3(ctx, oprot); err != nil { return err }
+    if err := p.writeField4(ctx, oprot); err != nil { return err }
   }
   if err := oprot.WriteFieldStop(ctx); err != nil {
     return thrift.PrependError("write field stop error: ", err) }
@@ -10284,6 +10386,18 @@ func (p *RunningHandler) writeField3(ctx context.Context, oprot thrift.TProtocol
   return err
 }
 
+func (p *RunningHandler) writeField4(ctx context.Context, oprot thrift.TProtocol) (err error) {
+  if p.IsSetOpenBreaker() {
+    if err := oprot.WriteFieldBegin(ctx, "open_breaker", thrift.BOOL, 4); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field begin error 4:open_breaker: ", p), err) }
+    if err := oprot.WriteBool(ctx, bool(*p.OpenBreaker)); err != nil {
+    return thrift.PrependError(fmt.Sprintf("%T.open_breaker (4) field write error: ", p), err) }
+    if err := oprot.WriteFieldEnd(ctx); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T write field end error 4:open_breaker: ", p), err) }
+  }
+  return err
+}
+
 func (p *RunningHandler) Equals(other *RunningHandler) bool {
   if p == other {
     return true
@@ -10293,6 +10407,12 @@ func (p *RunningHandler) Equals(other *RunningHandler) bool {
   if p.Topic != other.Topic { return false }
   if p.ID != other.ID { return false }
   if !p.Settings.Equals(other.Settings) { return false }
+  if p.OpenBreaker != other.OpenBreaker {
+    if p.OpenBreaker == nil || other.OpenBreaker == nil {
+      return false
+    }
+    if (*p.OpenBreaker) != (*other.OpenBreaker) { return false }
+  }
   return true
 }
 
@@ -10540,11 +10660,11 @@ func (p *Consumer)  ReadField8(ctx context.Context, iprot thrift.TProtocol) erro
   tSlice := make([]*RunningHandler, 0, size)
   p.Handlers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem30 := &RunningHandler{}
-    if err := _elem30.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem30), err)
+    _elem32 := &RunningHandler{}
+    if err := _elem32.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem32), err)
     }
-    p.Handlers = append(p.Handlers, _elem30)
+    p.Handlers = append(p.Handlers, _elem32)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -10676,8 +10796,8 @@ func (p *Consumer) Equals(other *Consumer) bool {
   if p.Expired != other.Expired { return false }
   if len(p.Handlers) != len(other.Handlers) { return false }
   for i, _tgt := range p.Handlers {
-    _src31 := other.Handlers[i]
-    if !_tgt.Equals(_src31) { return false }
+    _src33 := other.Handlers[i]
+    if !_tgt.Equals(_src33) { return false }
   }
   return true
 }
@@ -10767,11 +10887,11 @@ func (p *ConsumerPage)  ReadField1(ctx context.Context, iprot thrift.TProtocol) 
   tSlice := make([]*Consumer, 0, size)
   p.Consumers =  tSlice
   for i := 0; i < size; i ++ {
-    _elem32 := &Consumer{}
-    if err := _elem32.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem32), err)
+    _elem34 := &Consumer{}
+    if err := _elem34.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem34), err)
     }
-    p.Consumers = append(p.Consumers, _elem32)
+    p.Consumers = append(p.Consumers, _elem34)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -10839,8 +10959,8 @@ func (p *ConsumerPage) Equals(other *ConsumerPage) bool {
   }
   if len(p.Consumers) != len(other.Consumers) { return false }
   for i, _tgt := range p.Consumers {
-    _src33 := other.Consumers[i]
-    if !_tgt.Equals(_src33) { return false }
+    _src35 := other.Consumers[i]
+    if !_tgt.Equals(_src35) { return false }
   }
   if p.NextCursor != other.NextCursor { return false }
   return true
@@ -11259,40 +11379,40 @@ func (p *EventAdminClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 
 // Which bus the server administers. It asks nothing of Redis.
 func (p *EventAdminClient) GetServer(ctx context.Context) (_r *ServerInfo, _err error) {
-  var _args34 EventAdminGetServerArgs
-  var _result36 EventAdminGetServerResult
-  var _meta35 thrift.ResponseMeta
-  _meta35, _err = p.Client_().Call(ctx, "getServer", &_args34, &_result36)
-  p.SetLastResponseMeta_(_meta35)
+  var _args36 EventAdminGetServerArgs
+  var _result38 EventAdminGetServerResult
+  var _meta37 thrift.ResponseMeta
+  _meta37, _err = p.Client_().Call(ctx, "getServer", &_args36, &_result38)
+  p.SetLastResponseMeta_(_meta37)
   if _err != nil {
     return
   }
   switch {
-  case _result36.Unauthenticated!= nil:
-    return _r, _result36.Unauthenticated
+  case _result38.Unauthenticated!= nil:
+    return _r, _result38.Unauthenticated
   }
 
-  if _ret37 := _result36.GetSuccess(); _ret37 != nil {
-    return _ret37, nil
+  if _ret39 := _result38.GetSuccess(); _ret39 != nil {
+    return _ret39, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getServer failed: unknown result")
 }
 
 // Returns when the server can use its Redis.
 func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
-  var _args38 EventAdminPingArgs
-  var _result40 EventAdminPingResult
-  var _meta39 thrift.ResponseMeta
-  _meta39, _err = p.Client_().Call(ctx, "ping", &_args38, &_result40)
-  p.SetLastResponseMeta_(_meta39)
+  var _args40 EventAdminPingArgs
+  var _result42 EventAdminPingResult
+  var _meta41 thrift.ResponseMeta
+  _meta41, _err = p.Client_().Call(ctx, "ping", &_args40, &_result42)
+  p.SetLastResponseMeta_(_meta41)
   if _err != nil {
     return
   }
   switch {
-  case _result40.Unavailable!= nil:
-    return _result40.Unavailable
-  case _result40.Unauthenticated!= nil:
-    return _result40.Unauthenticated
+  case _result42.Unavailable!= nil:
+    return _result42.Unavailable
+  case _result42.Unauthenticated!= nil:
+    return _result42.Unauthenticated
   }
 
   return nil
@@ -11303,26 +11423,26 @@ func (p *EventAdminClient) Ping(ctx context.Context) (_err error) {
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *TopicPage, _err error) {
-  var _args41 EventAdminListTopicsArgs
-  _args41.Page = page
-  var _result43 EventAdminListTopicsResult
-  var _meta42 thrift.ResponseMeta
-  _meta42, _err = p.Client_().Call(ctx, "listTopics", &_args41, &_result43)
-  p.SetLastResponseMeta_(_meta42)
+  var _args43 EventAdminListTopicsArgs
+  _args43.Page = page
+  var _result45 EventAdminListTopicsResult
+  var _meta44 thrift.ResponseMeta
+  _meta44, _err = p.Client_().Call(ctx, "listTopics", &_args43, &_result45)
+  p.SetLastResponseMeta_(_meta44)
   if _err != nil {
     return
   }
   switch {
-  case _result43.Invalid!= nil:
-    return _r, _result43.Invalid
-  case _result43.Unavailable!= nil:
-    return _r, _result43.Unavailable
-  case _result43.Unauthenticated!= nil:
-    return _r, _result43.Unauthenticated
+  case _result45.Invalid!= nil:
+    return _r, _result45.Invalid
+  case _result45.Unavailable!= nil:
+    return _r, _result45.Unavailable
+  case _result45.Unauthenticated!= nil:
+    return _r, _result45.Unauthenticated
   }
 
-  if _ret44 := _result43.GetSuccess(); _ret44 != nil {
-    return _ret44, nil
+  if _ret46 := _result45.GetSuccess(); _ret46 != nil {
+    return _ret46, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listTopics failed: unknown result")
 }
@@ -11332,30 +11452,30 @@ func (p *EventAdminClient) ListTopics(ctx context.Context, page *Page) (_r *Topi
 // Parameters:
 //  - Name
 func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args45 EventAdminGetTopicArgs
-  _args45.Name = name
-  var _result47 EventAdminGetTopicResult
-  var _meta46 thrift.ResponseMeta
-  _meta46, _err = p.Client_().Call(ctx, "getTopic", &_args45, &_result47)
-  p.SetLastResponseMeta_(_meta46)
+  var _args47 EventAdminGetTopicArgs
+  _args47.Name = name
+  var _result49 EventAdminGetTopicResult
+  var _meta48 thrift.ResponseMeta
+  _meta48, _err = p.Client_().Call(ctx, "getTopic", &_args47, &_result49)
+  p.SetLastResponseMeta_(_meta48)
   if _err != nil {
     return
   }
   switch {
-  case _result47.Missing!= nil:
-    return _r, _result47.Missing
-  case _result47.Invalid!= nil:
-    return _r, _result47.Invalid
-  case _result47.Unavailable!= nil:
-    return _r, _result47.Unavailable
-  case _result47.Unauthenticated!= nil:
-    return _r, _result47.Unauthenticated
-  case _result47.Conflict!= nil:
-    return _r, _result47.Conflict
+  case _result49.Missing!= nil:
+    return _r, _result49.Missing
+  case _result49.Invalid!= nil:
+    return _r, _result49.Invalid
+  case _result49.Unavailable!= nil:
+    return _r, _result49.Unavailable
+  case _result49.Unauthenticated!= nil:
+    return _r, _result49.Unauthenticated
+  case _result49.Conflict!= nil:
+    return _r, _result49.Conflict
   }
 
-  if _ret48 := _result47.GetSuccess(); _ret48 != nil {
-    return _ret48, nil
+  if _ret50 := _result49.GetSuccess(); _ret50 != nil {
+    return _ret50, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getTopic failed: unknown result")
 }
@@ -11366,33 +11486,33 @@ func (p *EventAdminClient) GetTopic(ctx context.Context, name string) (_r *Topic
 //  - Name
 //  - Settings
 func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, settings *TopicSettings) (_r *Topic, _err error) {
-  var _args49 EventAdminCreateTopicArgs
-  _args49.Name = name
-  _args49.Settings = settings
-  var _result51 EventAdminCreateTopicResult
-  var _meta50 thrift.ResponseMeta
-  _meta50, _err = p.Client_().Call(ctx, "createTopic", &_args49, &_result51)
-  p.SetLastResponseMeta_(_meta50)
+  var _args51 EventAdminCreateTopicArgs
+  _args51.Name = name
+  _args51.Settings = settings
+  var _result53 EventAdminCreateTopicResult
+  var _meta52 thrift.ResponseMeta
+  _meta52, _err = p.Client_().Call(ctx, "createTopic", &_args51, &_result53)
+  p.SetLastResponseMeta_(_meta52)
   if _err != nil {
     return
   }
   switch {
-  case _result51.Exists!= nil:
-    return _r, _result51.Exists
-  case _result51.Invalid!= nil:
-    return _r, _result51.Invalid
-  case _result51.Unavailable!= nil:
-    return _r, _result51.Unavailable
-  case _result51.Unauthenticated!= nil:
-    return _r, _result51.Unauthenticated
-  case _result51.Conflict!= nil:
-    return _r, _result51.Conflict
-  case _result51.Missing!= nil:
-    return _r, _result51.Missing
+  case _result53.Exists!= nil:
+    return _r, _result53.Exists
+  case _result53.Invalid!= nil:
+    return _r, _result53.Invalid
+  case _result53.Unavailable!= nil:
+    return _r, _result53.Unavailable
+  case _result53.Unauthenticated!= nil:
+    return _r, _result53.Unauthenticated
+  case _result53.Conflict!= nil:
+    return _r, _result53.Conflict
+  case _result53.Missing!= nil:
+    return _r, _result53.Missing
   }
 
-  if _ret52 := _result51.GetSuccess(); _ret52 != nil {
-    return _ret52, nil
+  if _ret54 := _result53.GetSuccess(); _ret54 != nil {
+    return _ret54, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "createTopic failed: unknown result")
 }
@@ -11403,31 +11523,31 @@ func (p *EventAdminClient) CreateTopic(ctx context.Context, name string, setting
 //  - Name
 //  - Update
 func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update *TopicUpdate) (_r *Topic, _err error) {
-  var _args53 EventAdminUpdateTopicArgs
-  _args53.Name = name
-  _args53.Update = update
-  var _result55 EventAdminUpdateTopicResult
-  var _meta54 thrift.ResponseMeta
-  _meta54, _err = p.Client_().Call(ctx, "updateTopic", &_args53, &_result55)
-  p.SetLastResponseMeta_(_meta54)
+  var _args55 EventAdminUpdateTopicArgs
+  _args55.Name = name
+  _args55.Update = update
+  var _result57 EventAdminUpdateTopicResult
+  var _meta56 thrift.ResponseMeta
+  _meta56, _err = p.Client_().Call(ctx, "updateTopic", &_args55, &_result57)
+  p.SetLastResponseMeta_(_meta56)
   if _err != nil {
     return
   }
   switch {
-  case _result55.Missing!= nil:
-    return _r, _result55.Missing
-  case _result55.Invalid!= nil:
-    return _r, _result55.Invalid
-  case _result55.Unavailable!= nil:
-    return _r, _result55.Unavailable
-  case _result55.Unauthenticated!= nil:
-    return _r, _result55.Unauthenticated
-  case _result55.Conflict!= nil:
-    return _r, _result55.Conflict
+  case _result57.Missing!= nil:
+    return _r, _result57.Missing
+  case _result57.Invalid!= nil:
+    return _r, _result57.Invalid
+  case _result57.Unavailable!= nil:
+    return _r, _result57.Unavailable
+  case _result57.Unauthenticated!= nil:
+    return _r, _result57.Unauthenticated
+  case _result57.Conflict!= nil:
+    return _r, _result57.Conflict
   }
 
-  if _ret56 := _result55.GetSuccess(); _ret56 != nil {
-    return _ret56, nil
+  if _ret58 := _result57.GetSuccess(); _ret58 != nil {
+    return _ret58, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "updateTopic failed: unknown result")
 }
@@ -11438,26 +11558,26 @@ func (p *EventAdminClient) UpdateTopic(ctx context.Context, name string, update 
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err error) {
-  var _args57 EventAdminDeleteTopicArgs
-  _args57.Name = name
-  var _result59 EventAdminDeleteTopicResult
-  var _meta58 thrift.ResponseMeta
-  _meta58, _err = p.Client_().Call(ctx, "deleteTopic", &_args57, &_result59)
-  p.SetLastResponseMeta_(_meta58)
+  var _args59 EventAdminDeleteTopicArgs
+  _args59.Name = name
+  var _result61 EventAdminDeleteTopicResult
+  var _meta60 thrift.ResponseMeta
+  _meta60, _err = p.Client_().Call(ctx, "deleteTopic", &_args59, &_result61)
+  p.SetLastResponseMeta_(_meta60)
   if _err != nil {
     return
   }
   switch {
-  case _result59.Missing!= nil:
-    return _result59.Missing
-  case _result59.Invalid!= nil:
-    return _result59.Invalid
-  case _result59.Unavailable!= nil:
-    return _result59.Unavailable
-  case _result59.Unauthenticated!= nil:
-    return _result59.Unauthenticated
-  case _result59.Conflict!= nil:
-    return _result59.Conflict
+  case _result61.Missing!= nil:
+    return _result61.Missing
+  case _result61.Invalid!= nil:
+    return _result61.Invalid
+  case _result61.Unavailable!= nil:
+    return _result61.Unavailable
+  case _result61.Unauthenticated!= nil:
+    return _result61.Unauthenticated
+  case _result61.Conflict!= nil:
+    return _result61.Conflict
   }
 
   return nil
@@ -11468,30 +11588,30 @@ func (p *EventAdminClient) DeleteTopic(ctx context.Context, name string) (_err e
 // Parameters:
 //  - Name
 func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args60 EventAdminEnableTopicArgs
-  _args60.Name = name
-  var _result62 EventAdminEnableTopicResult
-  var _meta61 thrift.ResponseMeta
-  _meta61, _err = p.Client_().Call(ctx, "enableTopic", &_args60, &_result62)
-  p.SetLastResponseMeta_(_meta61)
+  var _args62 EventAdminEnableTopicArgs
+  _args62.Name = name
+  var _result64 EventAdminEnableTopicResult
+  var _meta63 thrift.ResponseMeta
+  _meta63, _err = p.Client_().Call(ctx, "enableTopic", &_args62, &_result64)
+  p.SetLastResponseMeta_(_meta63)
   if _err != nil {
     return
   }
   switch {
-  case _result62.Missing!= nil:
-    return _r, _result62.Missing
-  case _result62.Invalid!= nil:
-    return _r, _result62.Invalid
-  case _result62.Unavailable!= nil:
-    return _r, _result62.Unavailable
-  case _result62.Unauthenticated!= nil:
-    return _r, _result62.Unauthenticated
-  case _result62.Conflict!= nil:
-    return _r, _result62.Conflict
+  case _result64.Missing!= nil:
+    return _r, _result64.Missing
+  case _result64.Invalid!= nil:
+    return _r, _result64.Invalid
+  case _result64.Unavailable!= nil:
+    return _r, _result64.Unavailable
+  case _result64.Unauthenticated!= nil:
+    return _r, _result64.Unauthenticated
+  case _result64.Conflict!= nil:
+    return _r, _result64.Conflict
   }
 
-  if _ret63 := _result62.GetSuccess(); _ret63 != nil {
-    return _ret63, nil
+  if _ret65 := _result64.GetSuccess(); _ret65 != nil {
+    return _ret65, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "enableTopic failed: unknown result")
 }
@@ -11501,30 +11621,30 @@ func (p *EventAdminClient) EnableTopic(ctx context.Context, name string) (_r *To
 // Parameters:
 //  - Name
 func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *Topic, _err error) {
-  var _args64 EventAdminDisableTopicArgs
-  _args64.Name = name
-  var _result66 EventAdminDisableTopicResult
-  var _meta65 thrift.ResponseMeta
-  _meta65, _err = p.Client_().Call(ctx, "disableTopic", &_args64, &_result66)
-  p.SetLastResponseMeta_(_meta65)
+  var _args66 EventAdminDisableTopicArgs
+  _args66.Name = name
+  var _result68 EventAdminDisableTopicResult
+  var _meta67 thrift.ResponseMeta
+  _meta67, _err = p.Client_().Call(ctx, "disableTopic", &_args66, &_result68)
+  p.SetLastResponseMeta_(_meta67)
   if _err != nil {
     return
   }
   switch {
-  case _result66.Missing!= nil:
-    return _r, _result66.Missing
-  case _result66.Invalid!= nil:
-    return _r, _result66.Invalid
-  case _result66.Unavailable!= nil:
-    return _r, _result66.Unavailable
-  case _result66.Unauthenticated!= nil:
-    return _r, _result66.Unauthenticated
-  case _result66.Conflict!= nil:
-    return _r, _result66.Conflict
+  case _result68.Missing!= nil:
+    return _r, _result68.Missing
+  case _result68.Invalid!= nil:
+    return _r, _result68.Invalid
+  case _result68.Unavailable!= nil:
+    return _r, _result68.Unavailable
+  case _result68.Unauthenticated!= nil:
+    return _r, _result68.Unauthenticated
+  case _result68.Conflict!= nil:
+    return _r, _result68.Conflict
   }
 
-  if _ret67 := _result66.GetSuccess(); _ret67 != nil {
-    return _ret67, nil
+  if _ret69 := _result68.GetSuccess(); _ret69 != nil {
+    return _ret69, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "disableTopic failed: unknown result")
 }
@@ -11535,33 +11655,33 @@ func (p *EventAdminClient) DisableTopic(ctx context.Context, name string) (_r *T
 //  - Topic
 //  - Group
 func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Group) (_r *Topic, _err error) {
-  var _args68 EventAdminAddGroupArgs
-  _args68.Topic = topic
-  _args68.Group = group
-  var _result70 EventAdminAddGroupResult
-  var _meta69 thrift.ResponseMeta
-  _meta69, _err = p.Client_().Call(ctx, "addGroup", &_args68, &_result70)
-  p.SetLastResponseMeta_(_meta69)
+  var _args70 EventAdminAddGroupArgs
+  _args70.Topic = topic
+  _args70.Group = group
+  var _result72 EventAdminAddGroupResult
+  var _meta71 thrift.ResponseMeta
+  _meta71, _err = p.Client_().Call(ctx, "addGroup", &_args70, &_result72)
+  p.SetLastResponseMeta_(_meta71)
   if _err != nil {
     return
   }
   switch {
-  case _result70.Missing!= nil:
-    return _r, _result70.Missing
-  case _result70.Exists!= nil:
-    return _r, _result70.Exists
-  case _result70.Invalid!= nil:
-    return _r, _result70.Invalid
-  case _result70.Unavailable!= nil:
-    return _r, _result70.Unavailable
-  case _result70.Unauthenticated!= nil:
-    return _r, _result70.Unauthenticated
-  case _result70.Conflict!= nil:
-    return _r, _result70.Conflict
+  case _result72.Missing!= nil:
+    return _r, _result72.Missing
+  case _result72.Exists!= nil:
+    return _r, _result72.Exists
+  case _result72.Invalid!= nil:
+    return _r, _result72.Invalid
+  case _result72.Unavailable!= nil:
+    return _r, _result72.Unavailable
+  case _result72.Unauthenticated!= nil:
+    return _r, _result72.Unauthenticated
+  case _result72.Conflict!= nil:
+    return _r, _result72.Conflict
   }
 
-  if _ret71 := _result70.GetSuccess(); _ret71 != nil {
-    return _ret71, nil
+  if _ret73 := _result72.GetSuccess(); _ret73 != nil {
+    return _ret73, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "addGroup failed: unknown result")
 }
@@ -11572,31 +11692,31 @@ func (p *EventAdminClient) AddGroup(ctx context.Context, topic string, group *Gr
 //  - Topic
 //  - Group
 func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group string) (_r *Topic, _err error) {
-  var _args72 EventAdminRemoveGroupArgs
-  _args72.Topic = topic
-  _args72.Group = group
-  var _result74 EventAdminRemoveGroupResult
-  var _meta73 thrift.ResponseMeta
-  _meta73, _err = p.Client_().Call(ctx, "removeGroup", &_args72, &_result74)
-  p.SetLastResponseMeta_(_meta73)
+  var _args74 EventAdminRemoveGroupArgs
+  _args74.Topic = topic
+  _args74.Group = group
+  var _result76 EventAdminRemoveGroupResult
+  var _meta75 thrift.ResponseMeta
+  _meta75, _err = p.Client_().Call(ctx, "removeGroup", &_args74, &_result76)
+  p.SetLastResponseMeta_(_meta75)
   if _err != nil {
     return
   }
   switch {
-  case _result74.Missing!= nil:
-    return _r, _result74.Missing
-  case _result74.Invalid!= nil:
-    return _r, _result74.Invalid
-  case _result74.Unavailable!= nil:
-    return _r, _result74.Unavailable
-  case _result74.Unauthenticated!= nil:
-    return _r, _result74.Unauthenticated
-  case _result74.Conflict!= nil:
-    return _r, _result74.Conflict
+  case _result76.Missing!= nil:
+    return _r, _result76.Missing
+  case _result76.Invalid!= nil:
+    return _r, _result76.Invalid
+  case _result76.Unavailable!= nil:
+    return _r, _result76.Unavailable
+  case _result76.Unauthenticated!= nil:
+    return _r, _result76.Unauthenticated
+  case _result76.Conflict!= nil:
+    return _r, _result76.Conflict
   }
 
-  if _ret75 := _result74.GetSuccess(); _ret75 != nil {
-    return _ret75, nil
+  if _ret77 := _result76.GetSuccess(); _ret77 != nil {
+    return _ret77, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "removeGroup failed: unknown result")
 }
@@ -11608,32 +11728,32 @@ func (p *EventAdminClient) RemoveGroup(ctx context.Context, topic string, group 
 //  - Group
 //  - Page
 func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group string, page *Page) (_r *HandlerPage, _err error) {
-  var _args76 EventAdminListHandlersArgs
-  _args76.Topic = topic
-  _args76.Group = group
-  _args76.Page = page
-  var _result78 EventAdminListHandlersResult
-  var _meta77 thrift.ResponseMeta
-  _meta77, _err = p.Client_().Call(ctx, "listHandlers", &_args76, &_result78)
-  p.SetLastResponseMeta_(_meta77)
+  var _args78 EventAdminListHandlersArgs
+  _args78.Topic = topic
+  _args78.Group = group
+  _args78.Page = page
+  var _result80 EventAdminListHandlersResult
+  var _meta79 thrift.ResponseMeta
+  _meta79, _err = p.Client_().Call(ctx, "listHandlers", &_args78, &_result80)
+  p.SetLastResponseMeta_(_meta79)
   if _err != nil {
     return
   }
   switch {
-  case _result78.Missing!= nil:
-    return _r, _result78.Missing
-  case _result78.Invalid!= nil:
-    return _r, _result78.Invalid
-  case _result78.Unavailable!= nil:
-    return _r, _result78.Unavailable
-  case _result78.Unauthenticated!= nil:
-    return _r, _result78.Unauthenticated
-  case _result78.Conflict!= nil:
-    return _r, _result78.Conflict
+  case _result80.Missing!= nil:
+    return _r, _result80.Missing
+  case _result80.Invalid!= nil:
+    return _r, _result80.Invalid
+  case _result80.Unavailable!= nil:
+    return _r, _result80.Unavailable
+  case _result80.Unauthenticated!= nil:
+    return _r, _result80.Unauthenticated
+  case _result80.Conflict!= nil:
+    return _r, _result80.Conflict
   }
 
-  if _ret79 := _result78.GetSuccess(); _ret79 != nil {
-    return _ret79, nil
+  if _ret81 := _result80.GetSuccess(); _ret81 != nil {
+    return _ret81, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listHandlers failed: unknown result")
 }
@@ -11643,30 +11763,30 @@ func (p *EventAdminClient) ListHandlers(ctx context.Context, topic string, group
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) (_r *Handler, _err error) {
-  var _args80 EventAdminGetHandlerArgs
-  _args80.Handler = handler
-  var _result82 EventAdminGetHandlerResult
-  var _meta81 thrift.ResponseMeta
-  _meta81, _err = p.Client_().Call(ctx, "getHandler", &_args80, &_result82)
-  p.SetLastResponseMeta_(_meta81)
+  var _args82 EventAdminGetHandlerArgs
+  _args82.Handler = handler
+  var _result84 EventAdminGetHandlerResult
+  var _meta83 thrift.ResponseMeta
+  _meta83, _err = p.Client_().Call(ctx, "getHandler", &_args82, &_result84)
+  p.SetLastResponseMeta_(_meta83)
   if _err != nil {
     return
   }
   switch {
-  case _result82.Missing!= nil:
-    return _r, _result82.Missing
-  case _result82.Invalid!= nil:
-    return _r, _result82.Invalid
-  case _result82.Unavailable!= nil:
-    return _r, _result82.Unavailable
-  case _result82.Unauthenticated!= nil:
-    return _r, _result82.Unauthenticated
-  case _result82.Conflict!= nil:
-    return _r, _result82.Conflict
+  case _result84.Missing!= nil:
+    return _r, _result84.Missing
+  case _result84.Invalid!= nil:
+    return _r, _result84.Invalid
+  case _result84.Unavailable!= nil:
+    return _r, _result84.Unavailable
+  case _result84.Unauthenticated!= nil:
+    return _r, _result84.Unauthenticated
+  case _result84.Conflict!= nil:
+    return _r, _result84.Conflict
   }
 
-  if _ret83 := _result82.GetSuccess(); _ret83 != nil {
-    return _ret83, nil
+  if _ret85 := _result84.GetSuccess(); _ret85 != nil {
+    return _ret85, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getHandler failed: unknown result")
 }
@@ -11679,30 +11799,30 @@ func (p *EventAdminClient) GetHandler(ctx context.Context, handler *HandlerRef) 
 //  - Handler
 //  - Update
 func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRef, update *HandlerUpdate) (_r int64, _err error) {
-  var _args84 EventAdminUpdateHandlerArgs
-  _args84.Handler = handler
-  _args84.Update = update
-  var _result86 EventAdminUpdateHandlerResult
-  var _meta85 thrift.ResponseMeta
-  _meta85, _err = p.Client_().Call(ctx, "updateHandler", &_args84, &_result86)
-  p.SetLastResponseMeta_(_meta85)
+  var _args86 EventAdminUpdateHandlerArgs
+  _args86.Handler = handler
+  _args86.Update = update
+  var _result88 EventAdminUpdateHandlerResult
+  var _meta87 thrift.ResponseMeta
+  _meta87, _err = p.Client_().Call(ctx, "updateHandler", &_args86, &_result88)
+  p.SetLastResponseMeta_(_meta87)
   if _err != nil {
     return
   }
   switch {
-  case _result86.Missing!= nil:
-    return _r, _result86.Missing
-  case _result86.Invalid!= nil:
-    return _r, _result86.Invalid
-  case _result86.Unavailable!= nil:
-    return _r, _result86.Unavailable
-  case _result86.Unauthenticated!= nil:
-    return _r, _result86.Unauthenticated
-  case _result86.Conflict!= nil:
-    return _r, _result86.Conflict
+  case _result88.Missing!= nil:
+    return _r, _result88.Missing
+  case _result88.Invalid!= nil:
+    return _r, _result88.Invalid
+  case _result88.Unavailable!= nil:
+    return _r, _result88.Unavailable
+  case _result88.Unauthenticated!= nil:
+    return _r, _result88.Unauthenticated
+  case _result88.Conflict!= nil:
+    return _r, _result88.Conflict
   }
 
-  return _result86.GetSuccess(), nil
+  return _result88.GetSuccess(), nil
 }
 
 // Has its share of events run again; what waited meanwhile comes within a minute.
@@ -11710,26 +11830,26 @@ func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRe
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args87 EventAdminEnableHandlerArgs
-  _args87.Handler = handler
-  var _result89 EventAdminEnableHandlerResult
-  var _meta88 thrift.ResponseMeta
-  _meta88, _err = p.Client_().Call(ctx, "enableHandler", &_args87, &_result89)
-  p.SetLastResponseMeta_(_meta88)
+  var _args89 EventAdminEnableHandlerArgs
+  _args89.Handler = handler
+  var _result91 EventAdminEnableHandlerResult
+  var _meta90 thrift.ResponseMeta
+  _meta90, _err = p.Client_().Call(ctx, "enableHandler", &_args89, &_result91)
+  p.SetLastResponseMeta_(_meta90)
   if _err != nil {
     return
   }
   switch {
-  case _result89.Missing!= nil:
-    return _result89.Missing
-  case _result89.Invalid!= nil:
-    return _result89.Invalid
-  case _result89.Unavailable!= nil:
-    return _result89.Unavailable
-  case _result89.Unauthenticated!= nil:
-    return _result89.Unauthenticated
-  case _result89.Conflict!= nil:
-    return _result89.Conflict
+  case _result91.Missing!= nil:
+    return _result91.Missing
+  case _result91.Invalid!= nil:
+    return _result91.Invalid
+  case _result91.Unavailable!= nil:
+    return _result91.Unavailable
+  case _result91.Unauthenticated!= nil:
+    return _result91.Unauthenticated
+  case _result91.Conflict!= nil:
+    return _result91.Conflict
   }
 
   return nil
@@ -11740,26 +11860,26 @@ func (p *EventAdminClient) EnableHandler(ctx context.Context, handler *HandlerRe
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args90 EventAdminDisableHandlerArgs
-  _args90.Handler = handler
-  var _result92 EventAdminDisableHandlerResult
-  var _meta91 thrift.ResponseMeta
-  _meta91, _err = p.Client_().Call(ctx, "disableHandler", &_args90, &_result92)
-  p.SetLastResponseMeta_(_meta91)
+  var _args92 EventAdminDisableHandlerArgs
+  _args92.Handler = handler
+  var _result94 EventAdminDisableHandlerResult
+  var _meta93 thrift.ResponseMeta
+  _meta93, _err = p.Client_().Call(ctx, "disableHandler", &_args92, &_result94)
+  p.SetLastResponseMeta_(_meta93)
   if _err != nil {
     return
   }
   switch {
-  case _result92.Missing!= nil:
-    return _result92.Missing
-  case _result92.Invalid!= nil:
-    return _result92.Invalid
-  case _result92.Unavailable!= nil:
-    return _result92.Unavailable
-  case _result92.Unauthenticated!= nil:
-    return _result92.Unauthenticated
-  case _result92.Conflict!= nil:
-    return _result92.Conflict
+  case _result94.Missing!= nil:
+    return _result94.Missing
+  case _result94.Invalid!= nil:
+    return _result94.Invalid
+  case _result94.Unavailable!= nil:
+    return _result94.Unavailable
+  case _result94.Unauthenticated!= nil:
+    return _result94.Unauthenticated
+  case _result94.Conflict!= nil:
+    return _result94.Conflict
   }
 
   return nil
@@ -11770,26 +11890,26 @@ func (p *EventAdminClient) DisableHandler(ctx context.Context, handler *HandlerR
 // Parameters:
 //  - Handler
 func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef) (_err error) {
-  var _args93 EventAdminResetHandlerArgs
-  _args93.Handler = handler
-  var _result95 EventAdminResetHandlerResult
-  var _meta94 thrift.ResponseMeta
-  _meta94, _err = p.Client_().Call(ctx, "resetHandler", &_args93, &_result95)
-  p.SetLastResponseMeta_(_meta94)
+  var _args95 EventAdminResetHandlerArgs
+  _args95.Handler = handler
+  var _result97 EventAdminResetHandlerResult
+  var _meta96 thrift.ResponseMeta
+  _meta96, _err = p.Client_().Call(ctx, "resetHandler", &_args95, &_result97)
+  p.SetLastResponseMeta_(_meta96)
   if _err != nil {
     return
   }
   switch {
-  case _result95.Missing!= nil:
-    return _result95.Missing
-  case _result95.Invalid!= nil:
-    return _result95.Invalid
-  case _result95.Unavailable!= nil:
-    return _result95.Unavailable
-  case _result95.Unauthenticated!= nil:
-    return _result95.Unauthenticated
-  case _result95.Conflict!= nil:
-    return _result95.Conflict
+  case _result97.Missing!= nil:
+    return _result97.Missing
+  case _result97.Invalid!= nil:
+    return _result97.Invalid
+  case _result97.Unavailable!= nil:
+    return _result97.Unavailable
+  case _result97.Unauthenticated!= nil:
+    return _result97.Unauthenticated
+  case _result97.Conflict!= nil:
+    return _result97.Conflict
   }
 
   return nil
@@ -11800,30 +11920,30 @@ func (p *EventAdminClient) ResetHandler(ctx context.Context, handler *HandlerRef
 // Parameters:
 //  - Query
 func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery) (_r *FailurePage, _err error) {
-  var _args96 EventAdminListFailuresArgs
-  _args96.Query = query
-  var _result98 EventAdminListFailuresResult
-  var _meta97 thrift.ResponseMeta
-  _meta97, _err = p.Client_().Call(ctx, "listFailures", &_args96, &_result98)
-  p.SetLastResponseMeta_(_meta97)
+  var _args98 EventAdminListFailuresArgs
+  _args98.Query = query
+  var _result100 EventAdminListFailuresResult
+  var _meta99 thrift.ResponseMeta
+  _meta99, _err = p.Client_().Call(ctx, "listFailures", &_args98, &_result100)
+  p.SetLastResponseMeta_(_meta99)
   if _err != nil {
     return
   }
   switch {
-  case _result98.Missing!= nil:
-    return _r, _result98.Missing
-  case _result98.Invalid!= nil:
-    return _r, _result98.Invalid
-  case _result98.Unavailable!= nil:
-    return _r, _result98.Unavailable
-  case _result98.Unauthenticated!= nil:
-    return _r, _result98.Unauthenticated
-  case _result98.Conflict!= nil:
-    return _r, _result98.Conflict
+  case _result100.Missing!= nil:
+    return _r, _result100.Missing
+  case _result100.Invalid!= nil:
+    return _r, _result100.Invalid
+  case _result100.Unavailable!= nil:
+    return _r, _result100.Unavailable
+  case _result100.Unauthenticated!= nil:
+    return _r, _result100.Unauthenticated
+  case _result100.Conflict!= nil:
+    return _r, _result100.Conflict
   }
 
-  if _ret99 := _result98.GetSuccess(); _ret99 != nil {
-    return _ret99, nil
+  if _ret101 := _result100.GetSuccess(); _ret101 != nil {
+    return _ret101, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listFailures failed: unknown result")
 }
@@ -11835,32 +11955,32 @@ func (p *EventAdminClient) ListFailures(ctx context.Context, query *FailureQuery
 //  - Group
 //  - ID
 func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group string, id string) (_r *Failure, _err error) {
-  var _args100 EventAdminGetFailureArgs
-  _args100.Topic = topic
-  _args100.Group = group
-  _args100.ID = id
-  var _result102 EventAdminGetFailureResult
-  var _meta101 thrift.ResponseMeta
-  _meta101, _err = p.Client_().Call(ctx, "getFailure", &_args100, &_result102)
-  p.SetLastResponseMeta_(_meta101)
+  var _args102 EventAdminGetFailureArgs
+  _args102.Topic = topic
+  _args102.Group = group
+  _args102.ID = id
+  var _result104 EventAdminGetFailureResult
+  var _meta103 thrift.ResponseMeta
+  _meta103, _err = p.Client_().Call(ctx, "getFailure", &_args102, &_result104)
+  p.SetLastResponseMeta_(_meta103)
   if _err != nil {
     return
   }
   switch {
-  case _result102.Missing!= nil:
-    return _r, _result102.Missing
-  case _result102.Invalid!= nil:
-    return _r, _result102.Invalid
-  case _result102.Unavailable!= nil:
-    return _r, _result102.Unavailable
-  case _result102.Unauthenticated!= nil:
-    return _r, _result102.Unauthenticated
-  case _result102.Conflict!= nil:
-    return _r, _result102.Conflict
+  case _result104.Missing!= nil:
+    return _r, _result104.Missing
+  case _result104.Invalid!= nil:
+    return _r, _result104.Invalid
+  case _result104.Unavailable!= nil:
+    return _r, _result104.Unavailable
+  case _result104.Unauthenticated!= nil:
+    return _r, _result104.Unauthenticated
+  case _result104.Conflict!= nil:
+    return _r, _result104.Conflict
   }
 
-  if _ret103 := _result102.GetSuccess(); _ret103 != nil {
-    return _ret103, nil
+  if _ret105 := _result104.GetSuccess(); _ret105 != nil {
+    return _ret105, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getFailure failed: unknown result")
 }
@@ -11871,31 +11991,31 @@ func (p *EventAdminClient) GetFailure(ctx context.Context, topic string, group s
 //  - Topic
 //  - Group
 func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, group string) (_r *FailureCount, _err error) {
-  var _args104 EventAdminCountFailuresArgs
-  _args104.Topic = topic
-  _args104.Group = group
-  var _result106 EventAdminCountFailuresResult
-  var _meta105 thrift.ResponseMeta
-  _meta105, _err = p.Client_().Call(ctx, "countFailures", &_args104, &_result106)
-  p.SetLastResponseMeta_(_meta105)
+  var _args106 EventAdminCountFailuresArgs
+  _args106.Topic = topic
+  _args106.Group = group
+  var _result108 EventAdminCountFailuresResult
+  var _meta107 thrift.ResponseMeta
+  _meta107, _err = p.Client_().Call(ctx, "countFailures", &_args106, &_result108)
+  p.SetLastResponseMeta_(_meta107)
   if _err != nil {
     return
   }
   switch {
-  case _result106.Missing!= nil:
-    return _r, _result106.Missing
-  case _result106.Invalid!= nil:
-    return _r, _result106.Invalid
-  case _result106.Unavailable!= nil:
-    return _r, _result106.Unavailable
-  case _result106.Unauthenticated!= nil:
-    return _r, _result106.Unauthenticated
-  case _result106.Conflict!= nil:
-    return _r, _result106.Conflict
+  case _result108.Missing!= nil:
+    return _r, _result108.Missing
+  case _result108.Invalid!= nil:
+    return _r, _result108.Invalid
+  case _result108.Unavailable!= nil:
+    return _r, _result108.Unavailable
+  case _result108.Unauthenticated!= nil:
+    return _r, _result108.Unauthenticated
+  case _result108.Conflict!= nil:
+    return _r, _result108.Conflict
   }
 
-  if _ret107 := _result106.GetSuccess(); _ret107 != nil {
-    return _ret107, nil
+  if _ret109 := _result108.GetSuccess(); _ret109 != nil {
+    return _ret109, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "countFailures failed: unknown result")
 }
@@ -11906,30 +12026,30 @@ func (p *EventAdminClient) CountFailures(ctx context.Context, topic string, grou
 // Parameters:
 //  - Selection
 func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args108 EventAdminReplayFailuresArgs
-  _args108.Selection = selection
-  var _result110 EventAdminReplayFailuresResult
-  var _meta109 thrift.ResponseMeta
-  _meta109, _err = p.Client_().Call(ctx, "replayFailures", &_args108, &_result110)
-  p.SetLastResponseMeta_(_meta109)
+  var _args110 EventAdminReplayFailuresArgs
+  _args110.Selection = selection
+  var _result112 EventAdminReplayFailuresResult
+  var _meta111 thrift.ResponseMeta
+  _meta111, _err = p.Client_().Call(ctx, "replayFailures", &_args110, &_result112)
+  p.SetLastResponseMeta_(_meta111)
   if _err != nil {
     return
   }
   switch {
-  case _result110.Missing!= nil:
-    return _r, _result110.Missing
-  case _result110.Invalid!= nil:
-    return _r, _result110.Invalid
-  case _result110.Unavailable!= nil:
-    return _r, _result110.Unavailable
-  case _result110.Unauthenticated!= nil:
-    return _r, _result110.Unauthenticated
-  case _result110.Conflict!= nil:
-    return _r, _result110.Conflict
+  case _result112.Missing!= nil:
+    return _r, _result112.Missing
+  case _result112.Invalid!= nil:
+    return _r, _result112.Invalid
+  case _result112.Unavailable!= nil:
+    return _r, _result112.Unavailable
+  case _result112.Unauthenticated!= nil:
+    return _r, _result112.Unauthenticated
+  case _result112.Conflict!= nil:
+    return _r, _result112.Conflict
   }
 
-  if _ret111 := _result110.GetSuccess(); _ret111 != nil {
-    return _ret111, nil
+  if _ret113 := _result112.GetSuccess(); _ret113 != nil {
+    return _ret113, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "replayFailures failed: unknown result")
 }
@@ -11939,30 +12059,30 @@ func (p *EventAdminClient) ReplayFailures(ctx context.Context, selection *Failur
 // Parameters:
 //  - Selection
 func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *FailureSelection) (_r *Job, _err error) {
-  var _args112 EventAdminDiscardFailuresArgs
-  _args112.Selection = selection
-  var _result114 EventAdminDiscardFailuresResult
-  var _meta113 thrift.ResponseMeta
-  _meta113, _err = p.Client_().Call(ctx, "discardFailures", &_args112, &_result114)
-  p.SetLastResponseMeta_(_meta113)
+  var _args114 EventAdminDiscardFailuresArgs
+  _args114.Selection = selection
+  var _result116 EventAdminDiscardFailuresResult
+  var _meta115 thrift.ResponseMeta
+  _meta115, _err = p.Client_().Call(ctx, "discardFailures", &_args114, &_result116)
+  p.SetLastResponseMeta_(_meta115)
   if _err != nil {
     return
   }
   switch {
-  case _result114.Missing!= nil:
-    return _r, _result114.Missing
-  case _result114.Invalid!= nil:
-    return _r, _result114.Invalid
-  case _result114.Unavailable!= nil:
-    return _r, _result114.Unavailable
-  case _result114.Unauthenticated!= nil:
-    return _r, _result114.Unauthenticated
-  case _result114.Conflict!= nil:
-    return _r, _result114.Conflict
+  case _result116.Missing!= nil:
+    return _r, _result116.Missing
+  case _result116.Invalid!= nil:
+    return _r, _result116.Invalid
+  case _result116.Unavailable!= nil:
+    return _r, _result116.Unavailable
+  case _result116.Unauthenticated!= nil:
+    return _r, _result116.Unauthenticated
+  case _result116.Conflict!= nil:
+    return _r, _result116.Conflict
   }
 
-  if _ret115 := _result114.GetSuccess(); _ret115 != nil {
-    return _ret115, nil
+  if _ret117 := _result116.GetSuccess(); _ret117 != nil {
+    return _ret117, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "discardFailures failed: unknown result")
 }
@@ -11972,28 +12092,28 @@ func (p *EventAdminClient) DiscardFailures(ctx context.Context, selection *Failu
 // Parameters:
 //  - ID
 func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args116 EventAdminGetJobArgs
-  _args116.ID = id
-  var _result118 EventAdminGetJobResult
-  var _meta117 thrift.ResponseMeta
-  _meta117, _err = p.Client_().Call(ctx, "getJob", &_args116, &_result118)
-  p.SetLastResponseMeta_(_meta117)
+  var _args118 EventAdminGetJobArgs
+  _args118.ID = id
+  var _result120 EventAdminGetJobResult
+  var _meta119 thrift.ResponseMeta
+  _meta119, _err = p.Client_().Call(ctx, "getJob", &_args118, &_result120)
+  p.SetLastResponseMeta_(_meta119)
   if _err != nil {
     return
   }
   switch {
-  case _result118.Missing!= nil:
-    return _r, _result118.Missing
-  case _result118.Invalid!= nil:
-    return _r, _result118.Invalid
-  case _result118.Unavailable!= nil:
-    return _r, _result118.Unavailable
-  case _result118.Unauthenticated!= nil:
-    return _r, _result118.Unauthenticated
+  case _result120.Missing!= nil:
+    return _r, _result120.Missing
+  case _result120.Invalid!= nil:
+    return _r, _result120.Invalid
+  case _result120.Unavailable!= nil:
+    return _r, _result120.Unavailable
+  case _result120.Unauthenticated!= nil:
+    return _r, _result120.Unauthenticated
   }
 
-  if _ret119 := _result118.GetSuccess(); _ret119 != nil {
-    return _ret119, nil
+  if _ret121 := _result120.GetSuccess(); _ret121 != nil {
+    return _ret121, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "getJob failed: unknown result")
 }
@@ -12003,28 +12123,28 @@ func (p *EventAdminClient) GetJob(ctx context.Context, id string) (_r *Job, _err
 // Parameters:
 //  - ID
 func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _err error) {
-  var _args120 EventAdminCancelJobArgs
-  _args120.ID = id
-  var _result122 EventAdminCancelJobResult
-  var _meta121 thrift.ResponseMeta
-  _meta121, _err = p.Client_().Call(ctx, "cancelJob", &_args120, &_result122)
-  p.SetLastResponseMeta_(_meta121)
+  var _args122 EventAdminCancelJobArgs
+  _args122.ID = id
+  var _result124 EventAdminCancelJobResult
+  var _meta123 thrift.ResponseMeta
+  _meta123, _err = p.Client_().Call(ctx, "cancelJob", &_args122, &_result124)
+  p.SetLastResponseMeta_(_meta123)
   if _err != nil {
     return
   }
   switch {
-  case _result122.Missing!= nil:
-    return _r, _result122.Missing
-  case _result122.Invalid!= nil:
-    return _r, _result122.Invalid
-  case _result122.Unavailable!= nil:
-    return _r, _result122.Unavailable
-  case _result122.Unauthenticated!= nil:
-    return _r, _result122.Unauthenticated
+  case _result124.Missing!= nil:
+    return _r, _result124.Missing
+  case _result124.Invalid!= nil:
+    return _r, _result124.Invalid
+  case _result124.Unavailable!= nil:
+    return _r, _result124.Unavailable
+  case _result124.Unauthenticated!= nil:
+    return _r, _result124.Unauthenticated
   }
 
-  if _ret123 := _result122.GetSuccess(); _ret123 != nil {
-    return _ret123, nil
+  if _ret125 := _result124.GetSuccess(); _ret125 != nil {
+    return _ret125, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "cancelJob failed: unknown result")
 }
@@ -12036,32 +12156,32 @@ func (p *EventAdminClient) CancelJob(ctx context.Context, id string) (_r *Job, _
 //  - Group
 //  - Page
 func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group string, page *Page) (_r *DelayedPage, _err error) {
-  var _args124 EventAdminListDelayedArgs
-  _args124.Topic = topic
-  _args124.Group = group
-  _args124.Page = page
-  var _result126 EventAdminListDelayedResult
-  var _meta125 thrift.ResponseMeta
-  _meta125, _err = p.Client_().Call(ctx, "listDelayed", &_args124, &_result126)
-  p.SetLastResponseMeta_(_meta125)
+  var _args126 EventAdminListDelayedArgs
+  _args126.Topic = topic
+  _args126.Group = group
+  _args126.Page = page
+  var _result128 EventAdminListDelayedResult
+  var _meta127 thrift.ResponseMeta
+  _meta127, _err = p.Client_().Call(ctx, "listDelayed", &_args126, &_result128)
+  p.SetLastResponseMeta_(_meta127)
   if _err != nil {
     return
   }
   switch {
-  case _result126.Missing!= nil:
-    return _r, _result126.Missing
-  case _result126.Invalid!= nil:
-    return _r, _result126.Invalid
-  case _result126.Unavailable!= nil:
-    return _r, _result126.Unavailable
-  case _result126.Unauthenticated!= nil:
-    return _r, _result126.Unauthenticated
-  case _result126.Conflict!= nil:
-    return _r, _result126.Conflict
+  case _result128.Missing!= nil:
+    return _r, _result128.Missing
+  case _result128.Invalid!= nil:
+    return _r, _result128.Invalid
+  case _result128.Unavailable!= nil:
+    return _r, _result128.Unavailable
+  case _result128.Unauthenticated!= nil:
+    return _r, _result128.Unauthenticated
+  case _result128.Conflict!= nil:
+    return _r, _result128.Conflict
   }
 
-  if _ret127 := _result126.GetSuccess(); _ret127 != nil {
-    return _ret127, nil
+  if _ret129 := _result128.GetSuccess(); _ret129 != nil {
+    return _ret129, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listDelayed failed: unknown result")
 }
@@ -12072,30 +12192,30 @@ func (p *EventAdminClient) ListDelayed(ctx context.Context, topic string, group 
 //  - Topic
 //  - ID
 func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id string) (_r []string, _err error) {
-  var _args128 EventAdminCancelDelayedArgs
-  _args128.Topic = topic
-  _args128.ID = id
-  var _result130 EventAdminCancelDelayedResult
-  var _meta129 thrift.ResponseMeta
-  _meta129, _err = p.Client_().Call(ctx, "cancelDelayed", &_args128, &_result130)
-  p.SetLastResponseMeta_(_meta129)
+  var _args130 EventAdminCancelDelayedArgs
+  _args130.Topic = topic
+  _args130.ID = id
+  var _result132 EventAdminCancelDelayedResult
+  var _meta131 thrift.ResponseMeta
+  _meta131, _err = p.Client_().Call(ctx, "cancelDelayed", &_args130, &_result132)
+  p.SetLastResponseMeta_(_meta131)
   if _err != nil {
     return
   }
   switch {
-  case _result130.Missing!= nil:
-    return _r, _result130.Missing
-  case _result130.Invalid!= nil:
-    return _r, _result130.Invalid
-  case _result130.Unavailable!= nil:
-    return _r, _result130.Unavailable
-  case _result130.Unauthenticated!= nil:
-    return _r, _result130.Unauthenticated
-  case _result130.Conflict!= nil:
-    return _r, _result130.Conflict
+  case _result132.Missing!= nil:
+    return _r, _result132.Missing
+  case _result132.Invalid!= nil:
+    return _r, _result132.Invalid
+  case _result132.Unavailable!= nil:
+    return _r, _result132.Unavailable
+  case _result132.Unauthenticated!= nil:
+    return _r, _result132.Unauthenticated
+  case _result132.Conflict!= nil:
+    return _r, _result132.Conflict
   }
 
-  return _result130.GetSuccess(), nil
+  return _result132.GetSuccess(), nil
 }
 
 // What others have put into the set of delayed events and nobody can read, at most `limit` of it (default 10, at most 100).
@@ -12105,32 +12225,32 @@ func (p *EventAdminClient) CancelDelayed(ctx context.Context, topic string, id s
 //  - Group
 //  - Limit
 func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, group string, limit int32) (_r *UnreadableEvents, _err error) {
-  var _args131 EventAdminListUnreadableArgs
-  _args131.Topic = topic
-  _args131.Group = group
-  _args131.Limit = limit
-  var _result133 EventAdminListUnreadableResult
-  var _meta132 thrift.ResponseMeta
-  _meta132, _err = p.Client_().Call(ctx, "listUnreadable", &_args131, &_result133)
-  p.SetLastResponseMeta_(_meta132)
+  var _args133 EventAdminListUnreadableArgs
+  _args133.Topic = topic
+  _args133.Group = group
+  _args133.Limit = limit
+  var _result135 EventAdminListUnreadableResult
+  var _meta134 thrift.ResponseMeta
+  _meta134, _err = p.Client_().Call(ctx, "listUnreadable", &_args133, &_result135)
+  p.SetLastResponseMeta_(_meta134)
   if _err != nil {
     return
   }
   switch {
-  case _result133.Missing!= nil:
-    return _r, _result133.Missing
-  case _result133.Invalid!= nil:
-    return _r, _result133.Invalid
-  case _result133.Unavailable!= nil:
-    return _r, _result133.Unavailable
-  case _result133.Unauthenticated!= nil:
-    return _r, _result133.Unauthenticated
-  case _result133.Conflict!= nil:
-    return _r, _result133.Conflict
+  case _result135.Missing!= nil:
+    return _r, _result135.Missing
+  case _result135.Invalid!= nil:
+    return _r, _result135.Invalid
+  case _result135.Unavailable!= nil:
+    return _r, _result135.Unavailable
+  case _result135.Unauthenticated!= nil:
+    return _r, _result135.Unauthenticated
+  case _result135.Conflict!= nil:
+    return _r, _result135.Conflict
   }
 
-  if _ret134 := _result133.GetSuccess(); _ret134 != nil {
-    return _ret134, nil
+  if _ret136 := _result135.GetSuccess(); _ret136 != nil {
+    return _ret136, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listUnreadable failed: unknown result")
 }
@@ -12140,29 +12260,29 @@ func (p *EventAdminClient) ListUnreadable(ctx context.Context, topic string, gro
 // Parameters:
 //  - Topic
 func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*Stats, _err error) {
-  var _args135 EventAdminGetStatsArgs
-  _args135.Topic = topic
-  var _result137 EventAdminGetStatsResult
-  var _meta136 thrift.ResponseMeta
-  _meta136, _err = p.Client_().Call(ctx, "getStats", &_args135, &_result137)
-  p.SetLastResponseMeta_(_meta136)
+  var _args137 EventAdminGetStatsArgs
+  _args137.Topic = topic
+  var _result139 EventAdminGetStatsResult
+  var _meta138 thrift.ResponseMeta
+  _meta138, _err = p.Client_().Call(ctx, "getStats", &_args137, &_result139)
+  p.SetLastResponseMeta_(_meta138)
   if _err != nil {
     return
   }
   switch {
-  case _result137.Missing!= nil:
-    return _r, _result137.Missing
-  case _result137.Invalid!= nil:
-    return _r, _result137.Invalid
-  case _result137.Unavailable!= nil:
-    return _r, _result137.Unavailable
-  case _result137.Unauthenticated!= nil:
-    return _r, _result137.Unauthenticated
-  case _result137.Conflict!= nil:
-    return _r, _result137.Conflict
+  case _result139.Missing!= nil:
+    return _r, _result139.Missing
+  case _result139.Invalid!= nil:
+    return _r, _result139.Invalid
+  case _result139.Unavailable!= nil:
+    return _r, _result139.Unavailable
+  case _result139.Unauthenticated!= nil:
+    return _r, _result139.Unauthenticated
+  case _result139.Conflict!= nil:
+    return _r, _result139.Conflict
   }
 
-  return _result137.GetSuccess(), nil
+  return _result139.GetSuccess(), nil
 }
 
 // The processes that run handlers, by id, those included that are taken for dead.
@@ -12170,26 +12290,26 @@ func (p *EventAdminClient) GetStats(ctx context.Context, topic string) (_r []*St
 // Parameters:
 //  - Page
 func (p *EventAdminClient) ListConsumers(ctx context.Context, page *Page) (_r *ConsumerPage, _err error) {
-  var _args138 EventAdminListConsumersArgs
-  _args138.Page = page
-  var _result140 EventAdminListConsumersResult
-  var _meta139 thrift.ResponseMeta
-  _meta139, _err = p.Client_().Call(ctx, "listConsumers", &_args138, &_result140)
-  p.SetLastResponseMeta_(_meta139)
+  var _args140 EventAdminListConsumersArgs
+  _args140.Page = page
+  var _result142 EventAdminListConsumersResult
+  var _meta141 thrift.ResponseMeta
+  _meta141, _err = p.Client_().Call(ctx, "listConsumers", &_args140, &_result142)
+  p.SetLastResponseMeta_(_meta141)
   if _err != nil {
     return
   }
   switch {
-  case _result140.Invalid!= nil:
-    return _r, _result140.Invalid
-  case _result140.Unavailable!= nil:
-    return _r, _result140.Unavailable
-  case _result140.Unauthenticated!= nil:
-    return _r, _result140.Unauthenticated
+  case _result142.Invalid!= nil:
+    return _r, _result142.Invalid
+  case _result142.Unavailable!= nil:
+    return _r, _result142.Unavailable
+  case _result142.Unauthenticated!= nil:
+    return _r, _result142.Unauthenticated
   }
 
-  if _ret141 := _result140.GetSuccess(); _ret141 != nil {
-    return _ret141, nil
+  if _ret143 := _result142.GetSuccess(); _ret143 != nil {
+    return _ret143, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "listConsumers failed: unknown result")
 }
@@ -12214,37 +12334,37 @@ func (p *EventAdminProcessor) ProcessorMap() map[string]thrift.TProcessorFunctio
 
 func NewEventAdminProcessor(handler EventAdmin) *EventAdminProcessor {
 
-  self142 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self142.processorMap["getServer"] = &eventAdminProcessorGetServer{handler:handler}
-  self142.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
-  self142.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
-  self142.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
-  self142.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
-  self142.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
-  self142.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
-  self142.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
-  self142.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
-  self142.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
-  self142.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
-  self142.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
-  self142.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
-  self142.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
-  self142.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
-  self142.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
-  self142.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
-  self142.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
-  self142.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
-  self142.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
-  self142.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
-  self142.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
-  self142.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
-  self142.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
-  self142.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
-  self142.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
-  self142.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
-  self142.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
-  self142.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
-return self142
+  self144 := &EventAdminProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self144.processorMap["getServer"] = &eventAdminProcessorGetServer{handler:handler}
+  self144.processorMap["ping"] = &eventAdminProcessorPing{handler:handler}
+  self144.processorMap["listTopics"] = &eventAdminProcessorListTopics{handler:handler}
+  self144.processorMap["getTopic"] = &eventAdminProcessorGetTopic{handler:handler}
+  self144.processorMap["createTopic"] = &eventAdminProcessorCreateTopic{handler:handler}
+  self144.processorMap["updateTopic"] = &eventAdminProcessorUpdateTopic{handler:handler}
+  self144.processorMap["deleteTopic"] = &eventAdminProcessorDeleteTopic{handler:handler}
+  self144.processorMap["enableTopic"] = &eventAdminProcessorEnableTopic{handler:handler}
+  self144.processorMap["disableTopic"] = &eventAdminProcessorDisableTopic{handler:handler}
+  self144.processorMap["addGroup"] = &eventAdminProcessorAddGroup{handler:handler}
+  self144.processorMap["removeGroup"] = &eventAdminProcessorRemoveGroup{handler:handler}
+  self144.processorMap["listHandlers"] = &eventAdminProcessorListHandlers{handler:handler}
+  self144.processorMap["getHandler"] = &eventAdminProcessorGetHandler{handler:handler}
+  self144.processorMap["updateHandler"] = &eventAdminProcessorUpdateHandler{handler:handler}
+  self144.processorMap["enableHandler"] = &eventAdminProcessorEnableHandler{handler:handler}
+  self144.processorMap["disableHandler"] = &eventAdminProcessorDisableHandler{handler:handler}
+  self144.processorMap["resetHandler"] = &eventAdminProcessorResetHandler{handler:handler}
+  self144.processorMap["listFailures"] = &eventAdminProcessorListFailures{handler:handler}
+  self144.processorMap["getFailure"] = &eventAdminProcessorGetFailure{handler:handler}
+  self144.processorMap["countFailures"] = &eventAdminProcessorCountFailures{handler:handler}
+  self144.processorMap["replayFailures"] = &eventAdminProcessorReplayFailures{handler:handler}
+  self144.processorMap["discardFailures"] = &eventAdminProcessorDiscardFailures{handler:handler}
+  self144.processorMap["getJob"] = &eventAdminProcessorGetJob{handler:handler}
+  self144.processorMap["cancelJob"] = &eventAdminProcessorCancelJob{handler:handler}
+  self144.processorMap["listDelayed"] = &eventAdminProcessorListDelayed{handler:handler}
+  self144.processorMap["cancelDelayed"] = &eventAdminProcessorCancelDelayed{handler:handler}
+  self144.processorMap["listUnreadable"] = &eventAdminProcessorListUnreadable{handler:handler}
+  self144.processorMap["getStats"] = &eventAdminProcessorGetStats{handler:handler}
+  self144.processorMap["listConsumers"] = &eventAdminProcessorListConsumers{handler:handler}
+return self144
 }
 
 func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -12255,12 +12375,12 @@ func (p *EventAdminProcessor) Process(ctx context.Context, iprot, oprot thrift.T
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x143 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x145 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x143.Write(ctx, oprot)
+  x145.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x143
+  return false, x145
 
 }
 
@@ -12269,7 +12389,7 @@ type eventAdminProcessorGetServer struct {
 }
 
 func (p *eventAdminProcessorGetServer) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err144 error
+  var _write_err146 error
   args := EventAdminGetServerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12319,21 +12439,21 @@ func (p *eventAdminProcessorGetServer) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc145 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getServer: " + err2.Error())
+      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getServer: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getServer", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := _exc145.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-        _write_err144 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+        _write_err146 = thrift.WrapTException(err2)
       }
-      if _write_err144 != nil {
-        return false, thrift.WrapTException(_write_err144)
+      if _write_err146 != nil {
+        return false, thrift.WrapTException(_write_err146)
       }
       return true, err
     }
@@ -12342,19 +12462,19 @@ func (p *eventAdminProcessorGetServer) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getServer", thrift.REPLY, seqId); err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err144 == nil && err2 != nil {
-    _write_err144 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
+    _write_err146 = thrift.WrapTException(err2)
   }
-  if _write_err144 != nil {
-    return false, thrift.WrapTException(_write_err144)
+  if _write_err146 != nil {
+    return false, thrift.WrapTException(_write_err146)
   }
   return true, err
 }
@@ -12364,7 +12484,7 @@ type eventAdminProcessorPing struct {
 }
 
 func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err146 error
+  var _write_err148 error
   args := EventAdminPingArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12416,40 +12536,40 @@ func (p *eventAdminProcessorPing) Process(ctx context.Context, seqId int32, ipro
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc147 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
+      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing ping: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := _exc147.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-        _write_err146 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+        _write_err148 = thrift.WrapTException(err2)
       }
-      if _write_err146 != nil {
-        return false, thrift.WrapTException(_write_err146)
+      if _write_err148 != nil {
+        return false, thrift.WrapTException(_write_err148)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "ping", thrift.REPLY, seqId); err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err146 == nil && err2 != nil {
-    _write_err146 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
+    _write_err148 = thrift.WrapTException(err2)
   }
-  if _write_err146 != nil {
-    return false, thrift.WrapTException(_write_err146)
+  if _write_err148 != nil {
+    return false, thrift.WrapTException(_write_err148)
   }
   return true, err
 }
@@ -12459,7 +12579,7 @@ type eventAdminProcessorListTopics struct {
 }
 
 func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err148 error
+  var _write_err150 error
   args := EventAdminListTopicsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12513,21 +12633,21 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc149 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
+      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listTopics: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := _exc149.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-        _write_err148 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+        _write_err150 = thrift.WrapTException(err2)
       }
-      if _write_err148 != nil {
-        return false, thrift.WrapTException(_write_err148)
+      if _write_err150 != nil {
+        return false, thrift.WrapTException(_write_err150)
       }
       return true, err
     }
@@ -12536,19 +12656,19 @@ func (p *eventAdminProcessorListTopics) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listTopics", thrift.REPLY, seqId); err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err148 == nil && err2 != nil {
-    _write_err148 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
+    _write_err150 = thrift.WrapTException(err2)
   }
-  if _write_err148 != nil {
-    return false, thrift.WrapTException(_write_err148)
+  if _write_err150 != nil {
+    return false, thrift.WrapTException(_write_err150)
   }
   return true, err
 }
@@ -12558,7 +12678,7 @@ type eventAdminProcessorGetTopic struct {
 }
 
 func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err150 error
+  var _write_err152 error
   args := EventAdminGetTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12616,21 +12736,21 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc151 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
+      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := _exc151.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-        _write_err150 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+        _write_err152 = thrift.WrapTException(err2)
       }
-      if _write_err150 != nil {
-        return false, thrift.WrapTException(_write_err150)
+      if _write_err152 != nil {
+        return false, thrift.WrapTException(_write_err152)
       }
       return true, err
     }
@@ -12639,19 +12759,19 @@ func (p *eventAdminProcessorGetTopic) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err150 == nil && err2 != nil {
-    _write_err150 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
+    _write_err152 = thrift.WrapTException(err2)
   }
-  if _write_err150 != nil {
-    return false, thrift.WrapTException(_write_err150)
+  if _write_err152 != nil {
+    return false, thrift.WrapTException(_write_err152)
   }
   return true, err
 }
@@ -12661,7 +12781,7 @@ type eventAdminProcessorCreateTopic struct {
 }
 
 func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err152 error
+  var _write_err154 error
   args := EventAdminCreateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12721,21 +12841,21 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc153 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
+      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing createTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := _exc153.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-        _write_err152 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+        _write_err154 = thrift.WrapTException(err2)
       }
-      if _write_err152 != nil {
-        return false, thrift.WrapTException(_write_err152)
+      if _write_err154 != nil {
+        return false, thrift.WrapTException(_write_err154)
       }
       return true, err
     }
@@ -12744,19 +12864,19 @@ func (p *eventAdminProcessorCreateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "createTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err152 == nil && err2 != nil {
-    _write_err152 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
+    _write_err154 = thrift.WrapTException(err2)
   }
-  if _write_err152 != nil {
-    return false, thrift.WrapTException(_write_err152)
+  if _write_err154 != nil {
+    return false, thrift.WrapTException(_write_err154)
   }
   return true, err
 }
@@ -12766,7 +12886,7 @@ type eventAdminProcessorUpdateTopic struct {
 }
 
 func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err154 error
+  var _write_err156 error
   args := EventAdminUpdateTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12824,21 +12944,21 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc155 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
+      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := _exc155.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-        _write_err154 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+        _write_err156 = thrift.WrapTException(err2)
       }
-      if _write_err154 != nil {
-        return false, thrift.WrapTException(_write_err154)
+      if _write_err156 != nil {
+        return false, thrift.WrapTException(_write_err156)
       }
       return true, err
     }
@@ -12847,19 +12967,19 @@ func (p *eventAdminProcessorUpdateTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err154 == nil && err2 != nil {
-    _write_err154 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
+    _write_err156 = thrift.WrapTException(err2)
   }
-  if _write_err154 != nil {
-    return false, thrift.WrapTException(_write_err154)
+  if _write_err156 != nil {
+    return false, thrift.WrapTException(_write_err156)
   }
   return true, err
 }
@@ -12869,7 +12989,7 @@ type eventAdminProcessorDeleteTopic struct {
 }
 
 func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err156 error
+  var _write_err158 error
   args := EventAdminDeleteTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -12927,40 +13047,40 @@ func (p *eventAdminProcessorDeleteTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc157 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
+      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing deleteTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := _exc157.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-        _write_err156 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+        _write_err158 = thrift.WrapTException(err2)
       }
-      if _write_err156 != nil {
-        return false, thrift.WrapTException(_write_err156)
+      if _write_err158 != nil {
+        return false, thrift.WrapTException(_write_err158)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "deleteTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err156 == nil && err2 != nil {
-    _write_err156 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
+    _write_err158 = thrift.WrapTException(err2)
   }
-  if _write_err156 != nil {
-    return false, thrift.WrapTException(_write_err156)
+  if _write_err158 != nil {
+    return false, thrift.WrapTException(_write_err158)
   }
   return true, err
 }
@@ -12970,7 +13090,7 @@ type eventAdminProcessorEnableTopic struct {
 }
 
 func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err158 error
+  var _write_err160 error
   args := EventAdminEnableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13028,21 +13148,21 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc159 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
+      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := _exc159.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-        _write_err158 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+        _write_err160 = thrift.WrapTException(err2)
       }
-      if _write_err158 != nil {
-        return false, thrift.WrapTException(_write_err158)
+      if _write_err160 != nil {
+        return false, thrift.WrapTException(_write_err160)
       }
       return true, err
     }
@@ -13051,19 +13171,19 @@ func (p *eventAdminProcessorEnableTopic) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err158 == nil && err2 != nil {
-    _write_err158 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
+    _write_err160 = thrift.WrapTException(err2)
   }
-  if _write_err158 != nil {
-    return false, thrift.WrapTException(_write_err158)
+  if _write_err160 != nil {
+    return false, thrift.WrapTException(_write_err160)
   }
   return true, err
 }
@@ -13073,7 +13193,7 @@ type eventAdminProcessorDisableTopic struct {
 }
 
 func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err160 error
+  var _write_err162 error
   args := EventAdminDisableTopicArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13131,21 +13251,21 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc161 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
+      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableTopic: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := _exc161.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-        _write_err160 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+        _write_err162 = thrift.WrapTException(err2)
       }
-      if _write_err160 != nil {
-        return false, thrift.WrapTException(_write_err160)
+      if _write_err162 != nil {
+        return false, thrift.WrapTException(_write_err162)
       }
       return true, err
     }
@@ -13154,19 +13274,19 @@ func (p *eventAdminProcessorDisableTopic) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableTopic", thrift.REPLY, seqId); err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err160 == nil && err2 != nil {
-    _write_err160 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
+    _write_err162 = thrift.WrapTException(err2)
   }
-  if _write_err160 != nil {
-    return false, thrift.WrapTException(_write_err160)
+  if _write_err162 != nil {
+    return false, thrift.WrapTException(_write_err162)
   }
   return true, err
 }
@@ -13176,7 +13296,7 @@ type eventAdminProcessorAddGroup struct {
 }
 
 func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err162 error
+  var _write_err164 error
   args := EventAdminAddGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13236,21 +13356,21 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc163 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
+      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing addGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := _exc163.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-        _write_err162 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+        _write_err164 = thrift.WrapTException(err2)
       }
-      if _write_err162 != nil {
-        return false, thrift.WrapTException(_write_err162)
+      if _write_err164 != nil {
+        return false, thrift.WrapTException(_write_err164)
       }
       return true, err
     }
@@ -13259,19 +13379,19 @@ func (p *eventAdminProcessorAddGroup) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "addGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err162 == nil && err2 != nil {
-    _write_err162 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
+    _write_err164 = thrift.WrapTException(err2)
   }
-  if _write_err162 != nil {
-    return false, thrift.WrapTException(_write_err162)
+  if _write_err164 != nil {
+    return false, thrift.WrapTException(_write_err164)
   }
   return true, err
 }
@@ -13281,7 +13401,7 @@ type eventAdminProcessorRemoveGroup struct {
 }
 
 func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err164 error
+  var _write_err166 error
   args := EventAdminRemoveGroupArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13339,21 +13459,21 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc165 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
+      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing removeGroup: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := _exc165.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-        _write_err164 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+        _write_err166 = thrift.WrapTException(err2)
       }
-      if _write_err164 != nil {
-        return false, thrift.WrapTException(_write_err164)
+      if _write_err166 != nil {
+        return false, thrift.WrapTException(_write_err166)
       }
       return true, err
     }
@@ -13362,19 +13482,19 @@ func (p *eventAdminProcessorRemoveGroup) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "removeGroup", thrift.REPLY, seqId); err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err164 == nil && err2 != nil {
-    _write_err164 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
+    _write_err166 = thrift.WrapTException(err2)
   }
-  if _write_err164 != nil {
-    return false, thrift.WrapTException(_write_err164)
+  if _write_err166 != nil {
+    return false, thrift.WrapTException(_write_err166)
   }
   return true, err
 }
@@ -13384,7 +13504,7 @@ type eventAdminProcessorListHandlers struct {
 }
 
 func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err166 error
+  var _write_err168 error
   args := EventAdminListHandlersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13442,21 +13562,21 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc167 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
+      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listHandlers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := _exc167.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-        _write_err166 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+        _write_err168 = thrift.WrapTException(err2)
       }
-      if _write_err166 != nil {
-        return false, thrift.WrapTException(_write_err166)
+      if _write_err168 != nil {
+        return false, thrift.WrapTException(_write_err168)
       }
       return true, err
     }
@@ -13465,19 +13585,19 @@ func (p *eventAdminProcessorListHandlers) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listHandlers", thrift.REPLY, seqId); err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err166 == nil && err2 != nil {
-    _write_err166 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
+    _write_err168 = thrift.WrapTException(err2)
   }
-  if _write_err166 != nil {
-    return false, thrift.WrapTException(_write_err166)
+  if _write_err168 != nil {
+    return false, thrift.WrapTException(_write_err168)
   }
   return true, err
 }
@@ -13487,7 +13607,7 @@ type eventAdminProcessorGetHandler struct {
 }
 
 func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err168 error
+  var _write_err170 error
   args := EventAdminGetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13545,21 +13665,21 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc169 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
+      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := _exc169.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-        _write_err168 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+        _write_err170 = thrift.WrapTException(err2)
       }
-      if _write_err168 != nil {
-        return false, thrift.WrapTException(_write_err168)
+      if _write_err170 != nil {
+        return false, thrift.WrapTException(_write_err170)
       }
       return true, err
     }
@@ -13568,19 +13688,19 @@ func (p *eventAdminProcessorGetHandler) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err168 == nil && err2 != nil {
-    _write_err168 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
+    _write_err170 = thrift.WrapTException(err2)
   }
-  if _write_err168 != nil {
-    return false, thrift.WrapTException(_write_err168)
+  if _write_err170 != nil {
+    return false, thrift.WrapTException(_write_err170)
   }
   return true, err
 }
@@ -13590,7 +13710,7 @@ type eventAdminProcessorUpdateHandler struct {
 }
 
 func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err170 error
+  var _write_err172 error
   args := EventAdminUpdateHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13648,21 +13768,21 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc171 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
+      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing updateHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := _exc171.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-        _write_err170 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+        _write_err172 = thrift.WrapTException(err2)
       }
-      if _write_err170 != nil {
-        return false, thrift.WrapTException(_write_err170)
+      if _write_err172 != nil {
+        return false, thrift.WrapTException(_write_err172)
       }
       return true, err
     }
@@ -13671,19 +13791,19 @@ func (p *eventAdminProcessorUpdateHandler) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "updateHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err170 == nil && err2 != nil {
-    _write_err170 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
+    _write_err172 = thrift.WrapTException(err2)
   }
-  if _write_err170 != nil {
-    return false, thrift.WrapTException(_write_err170)
+  if _write_err172 != nil {
+    return false, thrift.WrapTException(_write_err172)
   }
   return true, err
 }
@@ -13693,7 +13813,7 @@ type eventAdminProcessorEnableHandler struct {
 }
 
 func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err172 error
+  var _write_err174 error
   args := EventAdminEnableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13751,40 +13871,40 @@ func (p *eventAdminProcessorEnableHandler) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc173 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
+      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing enableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := _exc173.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-        _write_err172 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+        _write_err174 = thrift.WrapTException(err2)
       }
-      if _write_err172 != nil {
-        return false, thrift.WrapTException(_write_err172)
+      if _write_err174 != nil {
+        return false, thrift.WrapTException(_write_err174)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "enableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err172 == nil && err2 != nil {
-    _write_err172 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
+    _write_err174 = thrift.WrapTException(err2)
   }
-  if _write_err172 != nil {
-    return false, thrift.WrapTException(_write_err172)
+  if _write_err174 != nil {
+    return false, thrift.WrapTException(_write_err174)
   }
   return true, err
 }
@@ -13794,7 +13914,7 @@ type eventAdminProcessorDisableHandler struct {
 }
 
 func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err174 error
+  var _write_err176 error
   args := EventAdminDisableHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13852,40 +13972,40 @@ func (p *eventAdminProcessorDisableHandler) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc175 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
+      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing disableHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := _exc175.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-        _write_err174 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+        _write_err176 = thrift.WrapTException(err2)
       }
-      if _write_err174 != nil {
-        return false, thrift.WrapTException(_write_err174)
+      if _write_err176 != nil {
+        return false, thrift.WrapTException(_write_err176)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "disableHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err174 == nil && err2 != nil {
-    _write_err174 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
+    _write_err176 = thrift.WrapTException(err2)
   }
-  if _write_err174 != nil {
-    return false, thrift.WrapTException(_write_err174)
+  if _write_err176 != nil {
+    return false, thrift.WrapTException(_write_err176)
   }
   return true, err
 }
@@ -13895,7 +14015,7 @@ type eventAdminProcessorResetHandler struct {
 }
 
 func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err176 error
+  var _write_err178 error
   args := EventAdminResetHandlerArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -13953,40 +14073,40 @@ func (p *eventAdminProcessorResetHandler) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc177 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
+      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing resetHandler: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := _exc177.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-        _write_err176 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+        _write_err178 = thrift.WrapTException(err2)
       }
-      if _write_err176 != nil {
-        return false, thrift.WrapTException(_write_err176)
+      if _write_err178 != nil {
+        return false, thrift.WrapTException(_write_err178)
       }
       return true, err
     }
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "resetHandler", thrift.REPLY, seqId); err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err176 == nil && err2 != nil {
-    _write_err176 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
+    _write_err178 = thrift.WrapTException(err2)
   }
-  if _write_err176 != nil {
-    return false, thrift.WrapTException(_write_err176)
+  if _write_err178 != nil {
+    return false, thrift.WrapTException(_write_err178)
   }
   return true, err
 }
@@ -13996,7 +14116,7 @@ type eventAdminProcessorListFailures struct {
 }
 
 func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err178 error
+  var _write_err180 error
   args := EventAdminListFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14054,21 +14174,21 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc179 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
+      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := _exc179.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-        _write_err178 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+        _write_err180 = thrift.WrapTException(err2)
       }
-      if _write_err178 != nil {
-        return false, thrift.WrapTException(_write_err178)
+      if _write_err180 != nil {
+        return false, thrift.WrapTException(_write_err180)
       }
       return true, err
     }
@@ -14077,19 +14197,19 @@ func (p *eventAdminProcessorListFailures) Process(ctx context.Context, seqId int
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err178 == nil && err2 != nil {
-    _write_err178 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
+    _write_err180 = thrift.WrapTException(err2)
   }
-  if _write_err178 != nil {
-    return false, thrift.WrapTException(_write_err178)
+  if _write_err180 != nil {
+    return false, thrift.WrapTException(_write_err180)
   }
   return true, err
 }
@@ -14099,7 +14219,7 @@ type eventAdminProcessorGetFailure struct {
 }
 
 func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err180 error
+  var _write_err182 error
   args := EventAdminGetFailureArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14157,21 +14277,21 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc181 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
+      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getFailure: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := _exc181.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-        _write_err180 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+        _write_err182 = thrift.WrapTException(err2)
       }
-      if _write_err180 != nil {
-        return false, thrift.WrapTException(_write_err180)
+      if _write_err182 != nil {
+        return false, thrift.WrapTException(_write_err182)
       }
       return true, err
     }
@@ -14180,19 +14300,19 @@ func (p *eventAdminProcessorGetFailure) Process(ctx context.Context, seqId int32
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getFailure", thrift.REPLY, seqId); err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err180 == nil && err2 != nil {
-    _write_err180 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
+    _write_err182 = thrift.WrapTException(err2)
   }
-  if _write_err180 != nil {
-    return false, thrift.WrapTException(_write_err180)
+  if _write_err182 != nil {
+    return false, thrift.WrapTException(_write_err182)
   }
   return true, err
 }
@@ -14202,7 +14322,7 @@ type eventAdminProcessorCountFailures struct {
 }
 
 func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err182 error
+  var _write_err184 error
   args := EventAdminCountFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14260,21 +14380,21 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc183 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
+      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing countFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := _exc183.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-        _write_err182 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+        _write_err184 = thrift.WrapTException(err2)
       }
-      if _write_err182 != nil {
-        return false, thrift.WrapTException(_write_err182)
+      if _write_err184 != nil {
+        return false, thrift.WrapTException(_write_err184)
       }
       return true, err
     }
@@ -14283,19 +14403,19 @@ func (p *eventAdminProcessorCountFailures) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "countFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err182 == nil && err2 != nil {
-    _write_err182 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
+    _write_err184 = thrift.WrapTException(err2)
   }
-  if _write_err182 != nil {
-    return false, thrift.WrapTException(_write_err182)
+  if _write_err184 != nil {
+    return false, thrift.WrapTException(_write_err184)
   }
   return true, err
 }
@@ -14305,7 +14425,7 @@ type eventAdminProcessorReplayFailures struct {
 }
 
 func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err184 error
+  var _write_err186 error
   args := EventAdminReplayFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14363,21 +14483,21 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc185 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
+      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing replayFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := _exc185.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-        _write_err184 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+        _write_err186 = thrift.WrapTException(err2)
       }
-      if _write_err184 != nil {
-        return false, thrift.WrapTException(_write_err184)
+      if _write_err186 != nil {
+        return false, thrift.WrapTException(_write_err186)
       }
       return true, err
     }
@@ -14386,19 +14506,19 @@ func (p *eventAdminProcessorReplayFailures) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "replayFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err184 == nil && err2 != nil {
-    _write_err184 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
+    _write_err186 = thrift.WrapTException(err2)
   }
-  if _write_err184 != nil {
-    return false, thrift.WrapTException(_write_err184)
+  if _write_err186 != nil {
+    return false, thrift.WrapTException(_write_err186)
   }
   return true, err
 }
@@ -14408,7 +14528,7 @@ type eventAdminProcessorDiscardFailures struct {
 }
 
 func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err186 error
+  var _write_err188 error
   args := EventAdminDiscardFailuresArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14466,21 +14586,21 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc187 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
+      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing discardFailures: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := _exc187.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-        _write_err186 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+        _write_err188 = thrift.WrapTException(err2)
       }
-      if _write_err186 != nil {
-        return false, thrift.WrapTException(_write_err186)
+      if _write_err188 != nil {
+        return false, thrift.WrapTException(_write_err188)
       }
       return true, err
     }
@@ -14489,19 +14609,19 @@ func (p *eventAdminProcessorDiscardFailures) Process(ctx context.Context, seqId 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "discardFailures", thrift.REPLY, seqId); err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err186 == nil && err2 != nil {
-    _write_err186 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
+    _write_err188 = thrift.WrapTException(err2)
   }
-  if _write_err186 != nil {
-    return false, thrift.WrapTException(_write_err186)
+  if _write_err188 != nil {
+    return false, thrift.WrapTException(_write_err188)
   }
   return true, err
 }
@@ -14511,7 +14631,7 @@ type eventAdminProcessorGetJob struct {
 }
 
 func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err188 error
+  var _write_err190 error
   args := EventAdminGetJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14567,21 +14687,21 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc189 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
+      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := _exc189.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-        _write_err188 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+        _write_err190 = thrift.WrapTException(err2)
       }
-      if _write_err188 != nil {
-        return false, thrift.WrapTException(_write_err188)
+      if _write_err190 != nil {
+        return false, thrift.WrapTException(_write_err190)
       }
       return true, err
     }
@@ -14590,19 +14710,19 @@ func (p *eventAdminProcessorGetJob) Process(ctx context.Context, seqId int32, ip
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err188 == nil && err2 != nil {
-    _write_err188 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
+    _write_err190 = thrift.WrapTException(err2)
   }
-  if _write_err188 != nil {
-    return false, thrift.WrapTException(_write_err188)
+  if _write_err190 != nil {
+    return false, thrift.WrapTException(_write_err190)
   }
   return true, err
 }
@@ -14612,7 +14732,7 @@ type eventAdminProcessorCancelJob struct {
 }
 
 func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err190 error
+  var _write_err192 error
   args := EventAdminCancelJobArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14668,21 +14788,21 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc191 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
+      _exc193 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelJob: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := _exc191.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := _exc193.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
-        _write_err190 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
+        _write_err192 = thrift.WrapTException(err2)
       }
-      if _write_err190 != nil {
-        return false, thrift.WrapTException(_write_err190)
+      if _write_err192 != nil {
+        return false, thrift.WrapTException(_write_err192)
       }
       return true, err
     }
@@ -14691,19 +14811,19 @@ func (p *eventAdminProcessorCancelJob) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelJob", thrift.REPLY, seqId); err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err190 == nil && err2 != nil {
-    _write_err190 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
+    _write_err192 = thrift.WrapTException(err2)
   }
-  if _write_err190 != nil {
-    return false, thrift.WrapTException(_write_err190)
+  if _write_err192 != nil {
+    return false, thrift.WrapTException(_write_err192)
   }
   return true, err
 }
@@ -14713,7 +14833,7 @@ type eventAdminProcessorListDelayed struct {
 }
 
 func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err192 error
+  var _write_err194 error
   args := EventAdminListDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14771,21 +14891,21 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc193 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
+      _exc195 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := _exc193.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := _exc195.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
-        _write_err192 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
+        _write_err194 = thrift.WrapTException(err2)
       }
-      if _write_err192 != nil {
-        return false, thrift.WrapTException(_write_err192)
+      if _write_err194 != nil {
+        return false, thrift.WrapTException(_write_err194)
       }
       return true, err
     }
@@ -14794,19 +14914,19 @@ func (p *eventAdminProcessorListDelayed) Process(ctx context.Context, seqId int3
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err192 == nil && err2 != nil {
-    _write_err192 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
+    _write_err194 = thrift.WrapTException(err2)
   }
-  if _write_err192 != nil {
-    return false, thrift.WrapTException(_write_err192)
+  if _write_err194 != nil {
+    return false, thrift.WrapTException(_write_err194)
   }
   return true, err
 }
@@ -14816,7 +14936,7 @@ type eventAdminProcessorCancelDelayed struct {
 }
 
 func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err194 error
+  var _write_err196 error
   args := EventAdminCancelDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14874,21 +14994,21 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc195 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
+      _exc197 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing cancelDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err194 = thrift.WrapTException(err2)
+        _write_err196 = thrift.WrapTException(err2)
       }
-      if err2 := _exc195.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
-        _write_err194 = thrift.WrapTException(err2)
+      if err2 := _exc197.Write(ctx, oprot); _write_err196 == nil && err2 != nil {
+        _write_err196 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
-        _write_err194 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err196 == nil && err2 != nil {
+        _write_err196 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
-        _write_err194 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err196 == nil && err2 != nil {
+        _write_err196 = thrift.WrapTException(err2)
       }
-      if _write_err194 != nil {
-        return false, thrift.WrapTException(_write_err194)
+      if _write_err196 != nil {
+        return false, thrift.WrapTException(_write_err196)
       }
       return true, err
     }
@@ -14897,19 +15017,19 @@ func (p *eventAdminProcessorCancelDelayed) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "cancelDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err194 = thrift.WrapTException(err2)
+    _write_err196 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err194 == nil && err2 != nil {
-    _write_err194 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err196 == nil && err2 != nil {
+    _write_err196 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err194 == nil && err2 != nil {
-    _write_err194 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err196 == nil && err2 != nil {
+    _write_err196 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err194 == nil && err2 != nil {
-    _write_err194 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err196 == nil && err2 != nil {
+    _write_err196 = thrift.WrapTException(err2)
   }
-  if _write_err194 != nil {
-    return false, thrift.WrapTException(_write_err194)
+  if _write_err196 != nil {
+    return false, thrift.WrapTException(_write_err196)
   }
   return true, err
 }
@@ -14919,7 +15039,7 @@ type eventAdminProcessorListUnreadable struct {
 }
 
 func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err196 error
+  var _write_err198 error
   args := EventAdminListUnreadableArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -14977,21 +15097,21 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc197 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
+      _exc199 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listUnreadable: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err196 = thrift.WrapTException(err2)
+        _write_err198 = thrift.WrapTException(err2)
       }
-      if err2 := _exc197.Write(ctx, oprot); _write_err196 == nil && err2 != nil {
-        _write_err196 = thrift.WrapTException(err2)
+      if err2 := _exc199.Write(ctx, oprot); _write_err198 == nil && err2 != nil {
+        _write_err198 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err196 == nil && err2 != nil {
-        _write_err196 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err198 == nil && err2 != nil {
+        _write_err198 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err196 == nil && err2 != nil {
-        _write_err196 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err198 == nil && err2 != nil {
+        _write_err198 = thrift.WrapTException(err2)
       }
-      if _write_err196 != nil {
-        return false, thrift.WrapTException(_write_err196)
+      if _write_err198 != nil {
+        return false, thrift.WrapTException(_write_err198)
       }
       return true, err
     }
@@ -15000,19 +15120,19 @@ func (p *eventAdminProcessorListUnreadable) Process(ctx context.Context, seqId i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listUnreadable", thrift.REPLY, seqId); err2 != nil {
-    _write_err196 = thrift.WrapTException(err2)
+    _write_err198 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err196 == nil && err2 != nil {
-    _write_err196 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err198 == nil && err2 != nil {
+    _write_err198 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err196 == nil && err2 != nil {
-    _write_err196 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err198 == nil && err2 != nil {
+    _write_err198 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err196 == nil && err2 != nil {
-    _write_err196 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err198 == nil && err2 != nil {
+    _write_err198 = thrift.WrapTException(err2)
   }
-  if _write_err196 != nil {
-    return false, thrift.WrapTException(_write_err196)
+  if _write_err198 != nil {
+    return false, thrift.WrapTException(_write_err198)
   }
   return true, err
 }
@@ -15022,7 +15142,7 @@ type eventAdminProcessorGetStats struct {
 }
 
 func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err198 error
+  var _write_err200 error
   args := EventAdminGetStatsArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -15080,21 +15200,21 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc199 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
+      _exc201 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing getStats: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err198 = thrift.WrapTException(err2)
+        _write_err200 = thrift.WrapTException(err2)
       }
-      if err2 := _exc199.Write(ctx, oprot); _write_err198 == nil && err2 != nil {
-        _write_err198 = thrift.WrapTException(err2)
+      if err2 := _exc201.Write(ctx, oprot); _write_err200 == nil && err2 != nil {
+        _write_err200 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err198 == nil && err2 != nil {
-        _write_err198 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err200 == nil && err2 != nil {
+        _write_err200 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err198 == nil && err2 != nil {
-        _write_err198 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err200 == nil && err2 != nil {
+        _write_err200 = thrift.WrapTException(err2)
       }
-      if _write_err198 != nil {
-        return false, thrift.WrapTException(_write_err198)
+      if _write_err200 != nil {
+        return false, thrift.WrapTException(_write_err200)
       }
       return true, err
     }
@@ -15103,19 +15223,19 @@ func (p *eventAdminProcessorGetStats) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "getStats", thrift.REPLY, seqId); err2 != nil {
-    _write_err198 = thrift.WrapTException(err2)
+    _write_err200 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err198 == nil && err2 != nil {
-    _write_err198 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err200 == nil && err2 != nil {
+    _write_err200 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err198 == nil && err2 != nil {
-    _write_err198 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err200 == nil && err2 != nil {
+    _write_err200 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err198 == nil && err2 != nil {
-    _write_err198 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err200 == nil && err2 != nil {
+    _write_err200 = thrift.WrapTException(err2)
   }
-  if _write_err198 != nil {
-    return false, thrift.WrapTException(_write_err198)
+  if _write_err200 != nil {
+    return false, thrift.WrapTException(_write_err200)
   }
   return true, err
 }
@@ -15125,7 +15245,7 @@ type eventAdminProcessorListConsumers struct {
 }
 
 func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err200 error
+  var _write_err202 error
   args := EventAdminListConsumersArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -15179,21 +15299,21 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc201 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
+      _exc203 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing listConsumers: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err200 = thrift.WrapTException(err2)
+        _write_err202 = thrift.WrapTException(err2)
       }
-      if err2 := _exc201.Write(ctx, oprot); _write_err200 == nil && err2 != nil {
-        _write_err200 = thrift.WrapTException(err2)
+      if err2 := _exc203.Write(ctx, oprot); _write_err202 == nil && err2 != nil {
+        _write_err202 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err200 == nil && err2 != nil {
-        _write_err200 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err202 == nil && err2 != nil {
+        _write_err202 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err200 == nil && err2 != nil {
-        _write_err200 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err202 == nil && err2 != nil {
+        _write_err202 = thrift.WrapTException(err2)
       }
-      if _write_err200 != nil {
-        return false, thrift.WrapTException(_write_err200)
+      if _write_err202 != nil {
+        return false, thrift.WrapTException(_write_err202)
       }
       return true, err
     }
@@ -15202,19 +15322,19 @@ func (p *eventAdminProcessorListConsumers) Process(ctx context.Context, seqId in
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "listConsumers", thrift.REPLY, seqId); err2 != nil {
-    _write_err200 = thrift.WrapTException(err2)
+    _write_err202 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err200 == nil && err2 != nil {
-    _write_err200 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err202 == nil && err2 != nil {
+    _write_err202 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err200 == nil && err2 != nil {
-    _write_err200 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err202 == nil && err2 != nil {
+    _write_err202 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err200 == nil && err2 != nil {
-    _write_err200 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err202 == nil && err2 != nil {
+    _write_err202 = thrift.WrapTException(err2)
   }
-  if _write_err200 != nil {
-    return false, thrift.WrapTException(_write_err200)
+  if _write_err202 != nil {
+    return false, thrift.WrapTException(_write_err202)
   }
   return true, err
 }
@@ -25756,13 +25876,13 @@ func (p *EventAdminCancelDelayedResult)  ReadField0(ctx context.Context, iprot t
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem202 string
+var _elem204 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem202 = v
+    _elem204 = v
 }
-    p.Success = append(p.Success, _elem202)
+    p.Success = append(p.Success, _elem204)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -26679,11 +26799,11 @@ func (p *EventAdminGetStatsResult)  ReadField0(ctx context.Context, iprot thrift
   tSlice := make([]*Stats, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-    _elem203 := &Stats{}
-    if err := _elem203.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem203), err)
+    _elem205 := &Stats{}
+    if err := _elem205.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem205), err)
     }
-    p.Success = append(p.Success, _elem203)
+    p.Success = append(p.Success, _elem205)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -27245,32 +27365,32 @@ func (p *EventBusClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 //  - Topic
 //  - Message
 func (p *EventBusClient) Send(ctx context.Context, topic string, message *Message) (_r string, _err error) {
-  var _args204 EventBusSendArgs
-  _args204.Topic = topic
-  _args204.Message = message
-  var _result206 EventBusSendResult
-  var _meta205 thrift.ResponseMeta
-  _meta205, _err = p.Client_().Call(ctx, "send", &_args204, &_result206)
-  p.SetLastResponseMeta_(_meta205)
+  var _args206 EventBusSendArgs
+  _args206.Topic = topic
+  _args206.Message = message
+  var _result208 EventBusSendResult
+  var _meta207 thrift.ResponseMeta
+  _meta207, _err = p.Client_().Call(ctx, "send", &_args206, &_result208)
+  p.SetLastResponseMeta_(_meta207)
   if _err != nil {
     return
   }
   switch {
-  case _result206.Missing!= nil:
-    return _r, _result206.Missing
-  case _result206.Invalid!= nil:
-    return _r, _result206.Invalid
-  case _result206.Disabled!= nil:
-    return _r, _result206.Disabled
-  case _result206.Unavailable!= nil:
-    return _r, _result206.Unavailable
-  case _result206.Unauthenticated!= nil:
-    return _r, _result206.Unauthenticated
-  case _result206.Conflict!= nil:
-    return _r, _result206.Conflict
+  case _result208.Missing!= nil:
+    return _r, _result208.Missing
+  case _result208.Invalid!= nil:
+    return _r, _result208.Invalid
+  case _result208.Disabled!= nil:
+    return _r, _result208.Disabled
+  case _result208.Unavailable!= nil:
+    return _r, _result208.Unavailable
+  case _result208.Unauthenticated!= nil:
+    return _r, _result208.Unauthenticated
+  case _result208.Conflict!= nil:
+    return _r, _result208.Conflict
   }
 
-  return _result206.GetSuccess(), nil
+  return _result208.GetSuccess(), nil
 }
 
 // Is send with a delay: the event is handed out delay_ms after Redis has taken it. The message names no time itself.
@@ -27280,33 +27400,33 @@ func (p *EventBusClient) Send(ctx context.Context, topic string, message *Messag
 //  - Message
 //  - DelayMs
 func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message *Message, delay_ms int64) (_r string, _err error) {
-  var _args207 EventBusSendDelayedArgs
-  _args207.Topic = topic
-  _args207.Message = message
-  _args207.DelayMs = delay_ms
-  var _result209 EventBusSendDelayedResult
-  var _meta208 thrift.ResponseMeta
-  _meta208, _err = p.Client_().Call(ctx, "sendDelayed", &_args207, &_result209)
-  p.SetLastResponseMeta_(_meta208)
+  var _args209 EventBusSendDelayedArgs
+  _args209.Topic = topic
+  _args209.Message = message
+  _args209.DelayMs = delay_ms
+  var _result211 EventBusSendDelayedResult
+  var _meta210 thrift.ResponseMeta
+  _meta210, _err = p.Client_().Call(ctx, "sendDelayed", &_args209, &_result211)
+  p.SetLastResponseMeta_(_meta210)
   if _err != nil {
     return
   }
   switch {
-  case _result209.Missing!= nil:
-    return _r, _result209.Missing
-  case _result209.Invalid!= nil:
-    return _r, _result209.Invalid
-  case _result209.Disabled!= nil:
-    return _r, _result209.Disabled
-  case _result209.Unavailable!= nil:
-    return _r, _result209.Unavailable
-  case _result209.Unauthenticated!= nil:
-    return _r, _result209.Unauthenticated
-  case _result209.Conflict!= nil:
-    return _r, _result209.Conflict
+  case _result211.Missing!= nil:
+    return _r, _result211.Missing
+  case _result211.Invalid!= nil:
+    return _r, _result211.Invalid
+  case _result211.Disabled!= nil:
+    return _r, _result211.Disabled
+  case _result211.Unavailable!= nil:
+    return _r, _result211.Unavailable
+  case _result211.Unauthenticated!= nil:
+    return _r, _result211.Unauthenticated
+  case _result211.Conflict!= nil:
+    return _r, _result211.Conflict
   }
 
-  return _result209.GetSuccess(), nil
+  return _result211.GetSuccess(), nil
 }
 
 // Sends up to 1000 events in one step: all of them, in their order, to every group, or none. Returns their ids.
@@ -27315,32 +27435,32 @@ func (p *EventBusClient) SendDelayed(ctx context.Context, topic string, message 
 //  - Topic
 //  - Messages
 func (p *EventBusClient) SendBatch(ctx context.Context, topic string, messages []*Message) (_r []string, _err error) {
-  var _args210 EventBusSendBatchArgs
-  _args210.Topic = topic
-  _args210.Messages = messages
-  var _result212 EventBusSendBatchResult
-  var _meta211 thrift.ResponseMeta
-  _meta211, _err = p.Client_().Call(ctx, "sendBatch", &_args210, &_result212)
-  p.SetLastResponseMeta_(_meta211)
+  var _args212 EventBusSendBatchArgs
+  _args212.Topic = topic
+  _args212.Messages = messages
+  var _result214 EventBusSendBatchResult
+  var _meta213 thrift.ResponseMeta
+  _meta213, _err = p.Client_().Call(ctx, "sendBatch", &_args212, &_result214)
+  p.SetLastResponseMeta_(_meta213)
   if _err != nil {
     return
   }
   switch {
-  case _result212.Missing!= nil:
-    return _r, _result212.Missing
-  case _result212.Invalid!= nil:
-    return _r, _result212.Invalid
-  case _result212.Disabled!= nil:
-    return _r, _result212.Disabled
-  case _result212.Unavailable!= nil:
-    return _r, _result212.Unavailable
-  case _result212.Unauthenticated!= nil:
-    return _r, _result212.Unauthenticated
-  case _result212.Conflict!= nil:
-    return _r, _result212.Conflict
+  case _result214.Missing!= nil:
+    return _r, _result214.Missing
+  case _result214.Invalid!= nil:
+    return _r, _result214.Invalid
+  case _result214.Disabled!= nil:
+    return _r, _result214.Disabled
+  case _result214.Unavailable!= nil:
+    return _r, _result214.Unavailable
+  case _result214.Unauthenticated!= nil:
+    return _r, _result214.Unauthenticated
+  case _result214.Conflict!= nil:
+    return _r, _result214.Conflict
   }
 
-  return _result212.GetSuccess(), nil
+  return _result214.GetSuccess(), nil
 }
 
 type EventBusProcessor struct {
@@ -27363,11 +27483,11 @@ func (p *EventBusProcessor) ProcessorMap() map[string]thrift.TProcessorFunction 
 
 func NewEventBusProcessor(handler EventBus) *EventBusProcessor {
 
-  self213 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self213.processorMap["send"] = &eventBusProcessorSend{handler:handler}
-  self213.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
-  self213.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
-return self213
+  self215 := &EventBusProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self215.processorMap["send"] = &eventBusProcessorSend{handler:handler}
+  self215.processorMap["sendDelayed"] = &eventBusProcessorSendDelayed{handler:handler}
+  self215.processorMap["sendBatch"] = &eventBusProcessorSendBatch{handler:handler}
+return self215
 }
 
 func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -27378,12 +27498,12 @@ func (p *EventBusProcessor) Process(ctx context.Context, iprot, oprot thrift.TPr
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x214 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x216 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x214.Write(ctx, oprot)
+  x216.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x214
+  return false, x216
 
 }
 
@@ -27392,7 +27512,7 @@ type eventBusProcessorSend struct {
 }
 
 func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err215 error
+  var _write_err217 error
   args := EventBusSendArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -27452,21 +27572,21 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc216 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
+      _exc218 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing send: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err215 = thrift.WrapTException(err2)
+        _write_err217 = thrift.WrapTException(err2)
       }
-      if err2 := _exc216.Write(ctx, oprot); _write_err215 == nil && err2 != nil {
-        _write_err215 = thrift.WrapTException(err2)
+      if err2 := _exc218.Write(ctx, oprot); _write_err217 == nil && err2 != nil {
+        _write_err217 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err215 == nil && err2 != nil {
-        _write_err215 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err217 == nil && err2 != nil {
+        _write_err217 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err215 == nil && err2 != nil {
-        _write_err215 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err217 == nil && err2 != nil {
+        _write_err217 = thrift.WrapTException(err2)
       }
-      if _write_err215 != nil {
-        return false, thrift.WrapTException(_write_err215)
+      if _write_err217 != nil {
+        return false, thrift.WrapTException(_write_err217)
       }
       return true, err
     }
@@ -27475,19 +27595,19 @@ func (p *eventBusProcessorSend) Process(ctx context.Context, seqId int32, iprot,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "send", thrift.REPLY, seqId); err2 != nil {
-    _write_err215 = thrift.WrapTException(err2)
+    _write_err217 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err215 == nil && err2 != nil {
-    _write_err215 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err217 == nil && err2 != nil {
+    _write_err217 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err215 == nil && err2 != nil {
-    _write_err215 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err217 == nil && err2 != nil {
+    _write_err217 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err215 == nil && err2 != nil {
-    _write_err215 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err217 == nil && err2 != nil {
+    _write_err217 = thrift.WrapTException(err2)
   }
-  if _write_err215 != nil {
-    return false, thrift.WrapTException(_write_err215)
+  if _write_err217 != nil {
+    return false, thrift.WrapTException(_write_err217)
   }
   return true, err
 }
@@ -27497,7 +27617,7 @@ type eventBusProcessorSendDelayed struct {
 }
 
 func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err217 error
+  var _write_err219 error
   args := EventBusSendDelayedArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -27557,21 +27677,21 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc218 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
+      _exc220 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendDelayed: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err217 = thrift.WrapTException(err2)
+        _write_err219 = thrift.WrapTException(err2)
       }
-      if err2 := _exc218.Write(ctx, oprot); _write_err217 == nil && err2 != nil {
-        _write_err217 = thrift.WrapTException(err2)
+      if err2 := _exc220.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
+        _write_err219 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err217 == nil && err2 != nil {
-        _write_err217 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
+        _write_err219 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err217 == nil && err2 != nil {
-        _write_err217 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
+        _write_err219 = thrift.WrapTException(err2)
       }
-      if _write_err217 != nil {
-        return false, thrift.WrapTException(_write_err217)
+      if _write_err219 != nil {
+        return false, thrift.WrapTException(_write_err219)
       }
       return true, err
     }
@@ -27580,19 +27700,19 @@ func (p *eventBusProcessorSendDelayed) Process(ctx context.Context, seqId int32,
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendDelayed", thrift.REPLY, seqId); err2 != nil {
-    _write_err217 = thrift.WrapTException(err2)
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err217 == nil && err2 != nil {
-    _write_err217 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err217 == nil && err2 != nil {
-    _write_err217 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err217 == nil && err2 != nil {
-    _write_err217 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
+    _write_err219 = thrift.WrapTException(err2)
   }
-  if _write_err217 != nil {
-    return false, thrift.WrapTException(_write_err217)
+  if _write_err219 != nil {
+    return false, thrift.WrapTException(_write_err219)
   }
   return true, err
 }
@@ -27602,7 +27722,7 @@ type eventBusProcessorSendBatch struct {
 }
 
 func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err219 error
+  var _write_err221 error
   args := EventBusSendBatchArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -27662,21 +27782,21 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
       if errors.Is(err2, thrift.ErrAbandonRequest) {
         return false, thrift.WrapTException(err2)
       }
-      _exc220 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
+      _exc222 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing sendBatch: " + err2.Error())
       if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.EXCEPTION, seqId); err2 != nil {
-        _write_err219 = thrift.WrapTException(err2)
+        _write_err221 = thrift.WrapTException(err2)
       }
-      if err2 := _exc220.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
-        _write_err219 = thrift.WrapTException(err2)
+      if err2 := _exc222.Write(ctx, oprot); _write_err221 == nil && err2 != nil {
+        _write_err221 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
-        _write_err219 = thrift.WrapTException(err2)
+      if err2 := oprot.WriteMessageEnd(ctx); _write_err221 == nil && err2 != nil {
+        _write_err221 = thrift.WrapTException(err2)
       }
-      if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
-        _write_err219 = thrift.WrapTException(err2)
+      if err2 := oprot.Flush(ctx); _write_err221 == nil && err2 != nil {
+        _write_err221 = thrift.WrapTException(err2)
       }
-      if _write_err219 != nil {
-        return false, thrift.WrapTException(_write_err219)
+      if _write_err221 != nil {
+        return false, thrift.WrapTException(_write_err221)
       }
       return true, err
     }
@@ -27685,19 +27805,19 @@ func (p *eventBusProcessorSendBatch) Process(ctx context.Context, seqId int32, i
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "sendBatch", thrift.REPLY, seqId); err2 != nil {
-    _write_err219 = thrift.WrapTException(err2)
+    _write_err221 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err219 == nil && err2 != nil {
-    _write_err219 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err221 == nil && err2 != nil {
+    _write_err221 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err219 == nil && err2 != nil {
-    _write_err219 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err221 == nil && err2 != nil {
+    _write_err221 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err219 == nil && err2 != nil {
-    _write_err219 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err221 == nil && err2 != nil {
+    _write_err221 = thrift.WrapTException(err2)
   }
-  if _write_err219 != nil {
-    return false, thrift.WrapTException(_write_err219)
+  if _write_err221 != nil {
+    return false, thrift.WrapTException(_write_err221)
   }
   return true, err
 }
@@ -28834,11 +28954,11 @@ func (p *EventBusSendBatchArgs)  ReadField2(ctx context.Context, iprot thrift.TP
   tSlice := make([]*Message, 0, size)
   p.Messages =  tSlice
   for i := 0; i < size; i ++ {
-    _elem221 := &Message{}
-    if err := _elem221.Read(ctx, iprot); err != nil {
-      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem221), err)
+    _elem223 := &Message{}
+    if err := _elem223.Read(ctx, iprot); err != nil {
+      return thrift.PrependError(fmt.Sprintf("%T error reading struct: ", _elem223), err)
     }
-    p.Messages = append(p.Messages, _elem221)
+    p.Messages = append(p.Messages, _elem223)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -29099,13 +29219,13 @@ func (p *EventBusSendBatchResult)  ReadField0(ctx context.Context, iprot thrift.
   tSlice := make([]string, 0, size)
   p.Success =  tSlice
   for i := 0; i < size; i ++ {
-var _elem222 string
+var _elem224 string
     if v, err := iprot.ReadString(ctx); err != nil {
     return thrift.PrependError("error reading field 0: ", err)
 } else {
-    _elem222 = v
+    _elem224 = v
 }
-    p.Success = append(p.Success, _elem222)
+    p.Success = append(p.Success, _elem224)
   }
   if err := iprot.ReadListEnd(ctx); err != nil {
     return thrift.PrependError("error reading list end: ", err)
@@ -29342,17 +29462,17 @@ func (p *EventHandlerClient) SetLastResponseMeta_(meta thrift.ResponseMeta) {
 // Parameters:
 //  - Event
 func (p *EventHandlerClient) Handle(ctx context.Context, event *Event) (_r *HandleResult_, _err error) {
-  var _args223 EventHandlerHandleArgs
-  _args223.Event = event
-  var _result225 EventHandlerHandleResult
-  var _meta224 thrift.ResponseMeta
-  _meta224, _err = p.Client_().Call(ctx, "handle", &_args223, &_result225)
-  p.SetLastResponseMeta_(_meta224)
+  var _args225 EventHandlerHandleArgs
+  _args225.Event = event
+  var _result227 EventHandlerHandleResult
+  var _meta226 thrift.ResponseMeta
+  _meta226, _err = p.Client_().Call(ctx, "handle", &_args225, &_result227)
+  p.SetLastResponseMeta_(_meta226)
   if _err != nil {
     return
   }
-  if _ret226 := _result225.GetSuccess(); _ret226 != nil {
-    return _ret226, nil
+  if _ret228 := _result227.GetSuccess(); _ret228 != nil {
+    return _ret228, nil
   }
   return nil, thrift.NewTApplicationException(thrift.MISSING_RESULT, "handle failed: unknown result")
 }
@@ -29377,9 +29497,9 @@ func (p *EventHandlerProcessor) ProcessorMap() map[string]thrift.TProcessorFunct
 
 func NewEventHandlerProcessor(handler EventHandler) *EventHandlerProcessor {
 
-  self227 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
-  self227.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
-return self227
+  self229 := &EventHandlerProcessor{handler:handler, processorMap:make(map[string]thrift.TProcessorFunction)}
+  self229.processorMap["handle"] = &eventHandlerProcessorHandle{handler:handler}
+return self229
 }
 
 func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
@@ -29390,12 +29510,12 @@ func (p *EventHandlerProcessor) Process(ctx context.Context, iprot, oprot thrift
   }
   iprot.Skip(ctx, thrift.STRUCT)
   iprot.ReadMessageEnd(ctx)
-  x228 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
+  x230 := thrift.NewTApplicationException(thrift.UNKNOWN_METHOD, "Unknown function " + name)
   oprot.WriteMessageBegin(ctx, name, thrift.EXCEPTION, seqId)
-  x228.Write(ctx, oprot)
+  x230.Write(ctx, oprot)
   oprot.WriteMessageEnd(ctx)
   oprot.Flush(ctx)
-  return false, x228
+  return false, x230
 
 }
 
@@ -29404,7 +29524,7 @@ type eventHandlerProcessorHandle struct {
 }
 
 func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, iprot, oprot thrift.TProtocol) (success bool, err thrift.TException) {
-  var _write_err229 error
+  var _write_err231 error
   args := EventHandlerHandleArgs{}
   if err2 := args.Read(ctx, iprot); err2 != nil {
     iprot.ReadMessageEnd(ctx)
@@ -29450,21 +29570,21 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
     if errors.Is(err2, thrift.ErrAbandonRequest) {
       return false, thrift.WrapTException(err2)
     }
-    _exc230 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
+    _exc232 := thrift.NewTApplicationException(thrift.INTERNAL_ERROR, "Internal error processing handle: " + err2.Error())
     if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.EXCEPTION, seqId); err2 != nil {
-      _write_err229 = thrift.WrapTException(err2)
+      _write_err231 = thrift.WrapTException(err2)
     }
-    if err2 := _exc230.Write(ctx, oprot); _write_err229 == nil && err2 != nil {
-      _write_err229 = thrift.WrapTException(err2)
+    if err2 := _exc232.Write(ctx, oprot); _write_err231 == nil && err2 != nil {
+      _write_err231 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.WriteMessageEnd(ctx); _write_err229 == nil && err2 != nil {
-      _write_err229 = thrift.WrapTException(err2)
+    if err2 := oprot.WriteMessageEnd(ctx); _write_err231 == nil && err2 != nil {
+      _write_err231 = thrift.WrapTException(err2)
     }
-    if err2 := oprot.Flush(ctx); _write_err229 == nil && err2 != nil {
-      _write_err229 = thrift.WrapTException(err2)
+    if err2 := oprot.Flush(ctx); _write_err231 == nil && err2 != nil {
+      _write_err231 = thrift.WrapTException(err2)
     }
-    if _write_err229 != nil {
-      return false, thrift.WrapTException(_write_err229)
+    if _write_err231 != nil {
+      return false, thrift.WrapTException(_write_err231)
     }
     return true, err
   } else {
@@ -29472,19 +29592,19 @@ func (p *eventHandlerProcessorHandle) Process(ctx context.Context, seqId int32, 
   }
   tickerCancel()
   if err2 := oprot.WriteMessageBegin(ctx, "handle", thrift.REPLY, seqId); err2 != nil {
-    _write_err229 = thrift.WrapTException(err2)
+    _write_err231 = thrift.WrapTException(err2)
   }
-  if err2 := result.Write(ctx, oprot); _write_err229 == nil && err2 != nil {
-    _write_err229 = thrift.WrapTException(err2)
+  if err2 := result.Write(ctx, oprot); _write_err231 == nil && err2 != nil {
+    _write_err231 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.WriteMessageEnd(ctx); _write_err229 == nil && err2 != nil {
-    _write_err229 = thrift.WrapTException(err2)
+  if err2 := oprot.WriteMessageEnd(ctx); _write_err231 == nil && err2 != nil {
+    _write_err231 = thrift.WrapTException(err2)
   }
-  if err2 := oprot.Flush(ctx); _write_err229 == nil && err2 != nil {
-    _write_err229 = thrift.WrapTException(err2)
+  if err2 := oprot.Flush(ctx); _write_err231 == nil && err2 != nil {
+    _write_err231 = thrift.WrapTException(err2)
   }
-  if _write_err229 != nil {
-    return false, thrift.WrapTException(_write_err229)
+  if _write_err231 != nil {
+    return false, thrift.WrapTException(_write_err231)
   }
   return true, err
 }

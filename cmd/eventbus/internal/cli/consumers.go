@@ -30,6 +30,8 @@ type runningView struct {
 	Topic    string       `json:"topic"`
 	ID       string       `json:"id"`
 	Settings settingsView `json:"settings"`
+	// OpenBreaker tells that its circuit breaker is open in this process.
+	OpenBreaker bool `json:"open_breaker"`
 }
 
 func viewConsumer(c eventbus.Consumer) consumerView {
@@ -39,7 +41,7 @@ func viewConsumer(c eventbus.Consumer) consumerView {
 	}
 	for topic, handlers := range c.Handlers {
 		for _, h := range handlers {
-			v.Handlers = append(v.Handlers, runningView{Topic: topic, ID: h.ID, Settings: viewSettings(h.Settings)})
+			v.Handlers = append(v.Handlers, runningView{Topic: topic, ID: h.ID, Settings: viewSettings(h.Settings), OpenBreaker: h.OpenBreaker})
 		}
 	}
 	// by topic; within one they stay in the order in which they run
@@ -53,6 +55,8 @@ func (v consumerView) runs() string {
 		names[i] = h.Topic + " " + h.ID
 		if !h.Settings.Enabled {
 			names[i] += " (off)"
+		} else if h.OpenBreaker {
+			names[i] += breakerOpen
 		}
 	}
 	return show.Or(strings.Join(names, ", "))

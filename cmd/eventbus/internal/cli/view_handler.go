@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +20,8 @@ type handlerView struct {
 	// Changed is what was set at run time.
 	Changed   changedView `json:"changed"`
 	Consumers []string    `json:"consumers"`
+	// OpenBreakers are those of them in which its circuit breaker is open.
+	OpenBreakers []string `json:"open_breakers"`
 }
 
 type settingsView struct {
@@ -57,6 +60,7 @@ func viewSettings(s eventbus.HandlerSettings) settingsView {
 func viewHandler(h eventbus.HandlerInfo) handlerView {
 	v := handlerView{
 		Topic: h.Topic, Group: h.Group, ID: h.ID, Consumers: h.Consumers,
+		OpenBreakers: append([]string{}, h.OpenBreakers...),
 		Changed: changedView{
 			Enabled: h.Changed.Enabled, TimeoutMS: millis(h.Changed.Timeout), MaxAttempts: h.Changed.MaxAttempts,
 			RetryInitialMS: millis(h.Changed.RetryInitial), RetryMaxMS: millis(h.Changed.RetryMax),
@@ -125,6 +129,22 @@ func (c changedView) text() string {
 	return show.Or(strings.Join(parts, " "))
 }
 
+// breakerOpen is said of a handler in one process.
+const breakerOpen = " (breaker open)"
+
+// state is whether it is called, "-" when no process runs it.
+func (v handlerView) state() string {
+	state := of(func(s settingsView) string { return onOff(s.Enabled) })(v)
+	if len(v.OpenBreakers) == 0 || v.Settings == nil || !v.Settings.Enabled {
+		return state
+	}
+	all := fmt.Sprintf("%d processes", len(v.Consumers))
+	if len(v.Consumers) == 1 {
+		all = "1 process"
+	}
+	return fmt.Sprintf("%s, breaker open in %d of %s", state, len(v.OpenBreakers), all)
+}
+
 // of shows something of the settings that hold, "-" when no process runs it.
 func of(f func(s settingsView) string) func(v handlerView) string {
 	return func(v handlerView) string {
@@ -137,7 +157,7 @@ func of(f func(s settingsView) string) func(v handlerView) string {
 
 var handlerColumns = []show.Column[handlerView]{
 	{Head: "HANDLER", Text: func(v handlerView) string { return v.ID }},
-	{Head: "STATE", Text: of(func(s settingsView) string { return onOff(s.Enabled) })},
+	{Head: "STATE", Text: handlerView.state},
 	{Head: "TIMEOUT", Text: of(func(s settingsView) string { return span(s.TimeoutMS) })},
 	{Head: "ATTEMPTS", Text: of(func(s settingsView) string { return fmt.Sprint(s.MaxAttempts) })},
 	{Head: "RETRY", Text: of(settingsView.retry)},
@@ -151,7 +171,7 @@ func (v handlerView) sheet() []show.Row {
 	rows := []show.Row{{Name: "Handler", Text: v.ID}, {Name: "Topic", Text: v.Topic}, {Name: "Group", Text: v.Group}}
 	if s := v.Settings; s != nil {
 		rows = append(rows,
-			show.Row{Name: "State", Text: onOff(s.Enabled)}, show.Row{Name: "Timeout", Text: span(s.TimeoutMS)},
+			show.Row{Name: "State", Text: v.state()}, show.Row{Name: "Timeout", Text: span(s.TimeoutMS)},
 			show.Row{Name: "Attempts", Text: fmt.Sprint(s.MaxAttempts)}, show.Row{Name: "Retry", Text: s.retry()},
 			show.Row{Name: "Concurrency", Text: show.Limit(s.Concurrency)}, show.Row{Name: "Max abandoned", Text: fmt.Sprint(s.MaxAbandoned)},
 			show.Row{Name: "Breaker", Text: s.breaker()})
@@ -161,6 +181,9 @@ func (v handlerView) sheet() []show.Row {
 		rows = append(rows, show.Row{Name: "Consumer", Text: "none runs it"})
 	}
 	for _, c := range v.Consumers {
+		if slices.Contains(v.OpenBreakers, c) {
+			c += breakerOpen
+		}
 		rows = append(rows, show.Row{Name: "Consumer", Text: c})
 	}
 	return rows
