@@ -56,7 +56,8 @@ type API interface {
 	// ErrGroupNotFound; ErrConflict when the topic is not at the revision that u demands,
 	// or others keep changing it. The handler need not be there yet.
 	UpdateHandler(ctx context.Context, topic, group, id string, u eventbus.HandlerUpdate) (revision int64, err error)
-	// EnableHandler switches a handler on. Errors are those of UpdateHandler.
+	// EnableHandler switches a handler on; the circuit breaker of one that was switched off
+	// begins closed. Errors are those of UpdateHandler.
 	EnableHandler(ctx context.Context, topic, group, id string) error
 	// DisableHandler switches a handler off. Errors are those of UpdateHandler.
 	DisableHandler(ctx context.Context, topic, group, id string) error

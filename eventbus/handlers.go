@@ -185,7 +185,7 @@ func (h *Handlers) update(ctx context.Context, verb, topic, id string, u Handler
 		if demanded == 0 {
 			demanded = t.Revision // what is merged with must still stand there
 		}
-		revision, err = h.bus.store.SetHandler(ctx, topic, h.group, id, before.Merge(u.override()).String(), demanded)
+		revision, err = h.bus.store.SetHandler(ctx, topic, h.group, id, before.MergeAt(u.override(), demanded+1).String(), demanded)
 		if err == nil {
 			return revision, nil
 		}
@@ -196,7 +196,9 @@ func (h *Handlers) update(ctx context.Context, verb, topic, id string, u Handler
 	return 0, doing(errs.Conflict)
 }
 
-// Enable switches a handler on.
+// Enable switches a handler on. The circuit breaker of one that was switched off begins
+// closed: to switch it off and on has it tried at once after a repair. What was put off
+// meanwhile comes at its time, or by Failures.Replay.
 func (h *Handlers) Enable(ctx context.Context, topic, id string) error {
 	on := true
 	_, err := h.update(ctx, "enable", topic, id, HandlerUpdate{Enabled: &on})

@@ -742,7 +742,10 @@ service EventAdmin {
   i64 updateHandler(1: HandlerRef handler, 2: HandlerUpdate update)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 
-  /** Has its share of events run again; what waited meanwhile comes within a minute. */
+  /**
+   * Has its share of events run again; what waited meanwhile comes within a minute. The circuit breaker of one that
+   * was disabled begins closed, so that disabling and enabling it has it tried at once after a repair.
+   */
   void enableHandler(1: HandlerRef handler)
     throws (1: NotFound missing, 2: InvalidArgument invalid, 3: Unavailable unavailable, 4: Unauthenticated unauthenticated, 5: Conflict conflict)
 

@@ -114,6 +114,11 @@ func testHandlerBreaker(t *testing.T, b *bed) {
 	b.eventually("it is off", func() bool {
 		return regexp.MustCompile(`(?m)^State +off$`).MatchString(b.ok("handler", "show", "orders", "mail"))
 	})
+	require.Contains(t, b.ok("handler", "enable", "--help"), "disable and enable have it tried at once")
+	b.ok("handler", "enable", "orders", "mail")
+	b.eventually("its breakers are closed", func() bool {
+		return regexp.MustCompile(`(?m)^State +on$`).MatchString(b.ok("handler", "show", "orders", "mail"))
+	})
 }
 
 // A handler that nothing knows is refused, with those that are known, and nothing

@@ -11255,7 +11255,8 @@ type EventAdmin interface {  //What operators do.
   //  - Handler
   //  - Update
   UpdateHandler(ctx context.Context, handler *HandlerRef, update *HandlerUpdate) (_r int64, _err error)
-  // Has its share of events run again; what waited meanwhile comes within a minute.
+  // Has its share of events run again; what waited meanwhile comes within a minute. The circuit breaker of one that
+  // was disabled begins closed, so that disabling and enabling it has it tried at once after a repair.
   // 
   // Parameters:
   //  - Handler
@@ -11825,7 +11826,8 @@ func (p *EventAdminClient) UpdateHandler(ctx context.Context, handler *HandlerRe
   return _result88.GetSuccess(), nil
 }
 
-// Has its share of events run again; what waited meanwhile comes within a minute.
+// Has its share of events run again; what waited meanwhile comes within a minute. The circuit breaker of one that
+// was disabled begins closed, so that disabling and enabling it has it tried at once after a repair.
 // 
 // Parameters:
 //  - Handler

@@ -90,6 +90,7 @@ func breakers() []test {
 		{"PutsOffWithoutUsingAttempts", breakerPutsOffWithoutUsingAttempts},
 		{"LeavesEventsInTheQueue", breakerLeavesEventsInTheQueue},
 		{"IsToldWhileOpen", breakerIsToldWhileOpen},
+		{"IsClosedByEnabling", breakerIsClosedByEnabling},
 	}
 }
 
@@ -225,4 +226,48 @@ func breakerIsToldWhileOpen(e *env) {
 	told, all = open("down")
 	require.Empty(e, told)
 	require.Equal(e, 1, all)
+}
+
+// Whoever has repaired what was down has it tried at once: also where a process reads
+// the settings only after both changes.
+func breakerIsClosedByEnabling(e *env) {
+	e.create(eventbus.TopicConfig{})
+	b := e.newBus(eventbus.Config{Concurrency: 1})
+	p := e.handle(b, "down", func(context.Context, *eventbus.Event) error { return errOnPurpose }, eventbus.HandleConfig{
+		Breaker: eventbus.BreakerConfig{Failures: 2, Open: time.Hour}, Retry: eventbus.RetryPolicy{MaxAttempts: 1},
+	})
+	pass := e.barrier(b)
+	e.start(b)
+	sent := e.sendNumbers(6)
+	handlers := e.bus.Handlers()
+	for i := range 3 {
+		require.Equal(e, sent[2*i:2*i+2], ids(p.take(2)))
+		e.dead(2*i + 2)
+		pass()
+		p.total(int64(2*i + 2))
+		if i == 1 { // one after the other
+			require.NoError(e, handlers.Disable(e.Context(), e.topic, "down"))
+			e.inForce("down", func(s eventbus.HandlerSettings) bool { return !s.Enabled })
+			require.NoError(e, handlers.Enable(e.Context(), e.topic, "down"))
+			continue
+		}
+		off, on := false, true
+		e.update("down", eventbus.HandlerUpdate{Enabled: &off})
+		e.update("down", eventbus.HandlerUpdate{Enabled: &on})
+	}
+	info, err := handlers.Get(e.Context(), e.topic, "down")
+	require.NoError(e, err)
+	on := true
+	require.Equal(e, eventbus.HandlerUpdate{Enabled: &on}, info.Changed)
+
+	// Enabling what is on changes nothing.
+	e.send(6, 7, 8)
+	p.take(2)
+	e.dead(8)
+	require.NoError(e, handlers.Enable(e.Context(), e.topic, "down"))
+	timeout := 7 * time.Second
+	e.update("down", eventbus.HandlerUpdate{Enabled: &on, Timeout: &timeout})
+	e.inForce("down", func(s eventbus.HandlerSettings) bool { return s.Timeout == timeout })
+	pass()
+	p.total(8)
 }

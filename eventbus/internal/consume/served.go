@@ -172,8 +172,11 @@ func (c *Consumer) load(ctx context.Context, t *served) error {
 			c.cfg.Log.Error("settings of a handler are invalid; those of the code hold", "topic", t.name, "handler", h.ID, "err", bad)
 			applied = h.Base
 		}
-		if old := h.settings.Swap(&applied); *old != applied {
-			h.state.Apply(limits(applied))
+		h.settings.Store(&applied)
+		now := limits(applied)
+		now.BreakerAnew = override.EnabledRev
+		if now != h.state.Settings() {
+			h.state.Apply(now)
 		}
 	}
 	t.current.Store(&current{topic: topic, keys: c.cfg.Store.Keys(topic, group)})

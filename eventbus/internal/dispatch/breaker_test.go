@@ -243,8 +243,10 @@ func TestBreakerIsRebuiltOnlyForItsOwnSettings(t *testing.T) {
 			s.BreakerFailures, s.BreakerOpen, s.Timeout, s.Concurrency = 2, openFor, time.Second, 3
 		}))
 		b.requireOpen(h, openFor)
+		require.True(t, h.BreakerIsOpen())
 		h.Apply(guarded(3))
 		b.requireClosed(h)
+		require.False(t, h.BreakerIsOpen())
 		h.Apply(guarded(2))
 		b.trip(h)
 		h.Apply(usual())
@@ -253,6 +255,30 @@ func TestBreakerIsRebuiltOnlyForItsOwnSettings(t *testing.T) {
 			require.Equal(t, Failed, b.run(h, returns(errDown)).Status)
 		}
 		b.requireClosed(h)
+	})
+}
+
+func TestBreakerIsRebuiltWhenAskedFor(t *testing.T) {
+	t.Parallel()
+	inBubble(t, 1, func(t *testing.T, b *testBundle) {
+		h := NewHandler("h", guarded(2))
+		anew := guarded(2)
+		for anew.BreakerAnew = range int64(3) {
+			h.Apply(anew)
+			b.requireClosed(h)
+			b.trip(h)
+			off := anew
+			off.Enabled = false
+			h.Apply(off)
+			require.True(t, h.BreakerIsOpen())
+			h.Apply(anew)
+			b.requireOpen(h, openFor)
+		}
+		pass(openFor + 1)
+		require.True(t, h.BreakerIsOpen(), "half-open")
+		require.Equal(t, Succeeded, b.run(h, returns(nil)).Status)
+		require.False(t, h.BreakerIsOpen())
+		require.False(t, NewHandler("h", usual()).BreakerIsOpen())
 	})
 }
 

@@ -25,6 +25,8 @@ type Settings struct {
 	BreakerFailures int
 	// BreakerOpen is how long the breaker stays open before one run is tried.
 	BreakerOpen time.Duration
+	// BreakerAnew changes with each wish that the breaker begins anew, closed.
+	BreakerAnew int64
 }
 
 // Handler is the state of one registered handler: its settings, its limit, its
@@ -81,13 +83,13 @@ func (h *Handler) Settings() Settings {
 // Apply puts new settings in force for every run that has not started yet. A
 // raised concurrency lets waiting tasks go on at once, a lowered one lets running
 // ones end; disabling puts the waiting ones off. The breaker starts anew only if
-// its own settings changed.
+// its own settings changed, BreakerAnew among them.
 func (h *Handler) Apply(s Settings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	old := h.settings
 	h.settings = s
-	if s.BreakerFailures != old.BreakerFailures || s.BreakerOpen != old.BreakerOpen {
+	if s.BreakerFailures != old.BreakerFailures || s.BreakerOpen != old.BreakerOpen || s.BreakerAnew != old.BreakerAnew {
 		h.breaker = newBreaker(h.id, s.BreakerFailures, s.BreakerOpen, h.tellBreaker)
 	}
 	if !s.Enabled {

@@ -35,6 +35,10 @@ type Override struct {
 	MaxAbandoned    *int   `json:"max_abandoned,omitempty"`
 	BreakerFailures *int   `json:"breaker_failures,omitempty"`
 	BreakerOpen     *Milli `json:"breaker_open_ms,omitempty"`
+	// EnabledRev is the topic's revision with which the handler was last enabled that
+	// had been disabled, 0 if never: at another one its breaker begins anew, also where
+	// a process did not see it disabled.
+	EnabledRev int64 `json:"enabled_rev,omitempty"`
 }
 
 // Milli is a duration that JSON shows in milliseconds.
@@ -89,6 +93,15 @@ func (o Override) Merge(next Override) Override {
 	set(&o.BreakerFailures, next.BreakerFailures)
 	set(&o.BreakerOpen, next.BreakerOpen)
 	return o
+}
+
+// MergeAt is Merge for the change that makes a revision of the topic.
+func (o Override) MergeAt(next Override, revision int64) Override {
+	merged := o.Merge(next)
+	if o.Enabled != nil && !*o.Enabled && *merged.Enabled {
+		merged.EnabledRev = revision
+	}
+	return merged
 }
 
 func set[T any](to **T, from *T) {

@@ -37,6 +37,7 @@ func overrides() *rapid.Generator[Override] {
 			MaxAbandoned:    rapid.Ptr(rapid.Int(), true).Draw(t, "abandoned"),
 			BreakerFailures: rapid.Ptr(rapid.Int(), true).Draw(t, "failures"),
 			BreakerOpen:     rapid.Ptr(millis(), true).Draw(t, "open"),
+			EnabledRev:      rapid.Int64().Draw(t, "revision"),
 		}
 	})
 }
@@ -79,6 +80,33 @@ func TestMergeLeavesItsReceiverAlone(t *testing.T) {
 	first := Override{MaxAttempts: &one}
 	_ = first.Merge(Override{MaxAttempts: &two})
 	require.Equal(t, 1, *first.MaxAttempts)
+}
+
+// What was disabled and is enabled takes the revision, and keeps it.
+func TestMergeAtTellsWhenAHandlerWasEnabled(t *testing.T) {
+	t.Parallel()
+	on, off, attempts := true, false, 3
+	var o Override
+	for i, step := range []struct {
+		next Override
+		want int64
+	}{
+		{Override{Enabled: &on}, 0},
+		{Override{Enabled: &off}, 0},
+		{Override{MaxAttempts: &attempts}, 0},
+		{Override{Enabled: &on, MaxAttempts: &attempts}, 4},
+		{Override{Enabled: &on}, 4},
+		{Override{Enabled: &off}, 4},
+		{Override{Enabled: &off}, 4},
+		{Override{Enabled: &on}, 8},
+		{Override{MaxAttempts: &attempts}, 8},
+	} {
+		o = o.MergeAt(step.next, int64(i)+1)
+		require.Equal(t, step.want, o.EnabledRev, i)
+	}
+	read, err := ParseOverride(o.String())
+	require.NoError(t, err)
+	require.Equal(t, o, read)
 }
 
 func TestCheckNamesAllThatIsWrong(t *testing.T) {

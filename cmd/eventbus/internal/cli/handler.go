@@ -25,10 +25,20 @@ name may be mistyped. --force sets it all the same, before its first start.`,
 	}
 	a.group(c,
 		a.handlerList(), a.handlerShow(), a.handlerUpdate(),
-		a.handlerSwitch("enable", "Switch a handler on", "enabled", admin.API.EnableHandler),
+		explained(a.handlerSwitch("enable", "Switch a handler on", "enabled", admin.API.EnableHandler), handlerEnableHelp),
 		a.handlerSwitch("disable", "Switch a handler off: its share of each event waits", "disabled", admin.API.DisableHandler),
 		a.handlerSwitch("reset", "Remove all that was set at run time", "reset", admin.API.ResetHandler),
 	)
+	return c
+}
+
+const handlerEnableHelp = `Switch a handler on. The circuit breaker of one that was switched off begins
+closed: after a repair, disable and enable have it tried at once. What was put
+off while the breaker was open comes at its time, or at once by
+"eventbus failures replay TOPIC --state retry --handler HANDLER".`
+
+func explained(c *cobra.Command, text string) *cobra.Command {
+	c.Long = text
 	return c
 }
 
