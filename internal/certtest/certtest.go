@@ -37,8 +37,9 @@ func New(t testing.TB) *Authority {
 }
 
 // Issue returns a certificate for a name, for servers and clients: of a server it is
-// the address or the host that it is asked for by.
-func (a *Authority) Issue(name string) tls.Certificate {
+// the address or the host that it is asked for by. Changes are made to it before it is
+// signed, such as to when it holds.
+func (a *Authority) Issue(name string, changes ...func(c *x509.Certificate)) tls.Certificate {
 	a.t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	require.NoError(a.t, err)
@@ -60,6 +61,9 @@ func (a *Authority) Issue(name string) tls.Certificate {
 		template.KeyUsage |= x509.KeyUsageCertSign
 		parent, signer = template, key
 	}
+	for _, change := range changes {
+		change(template)
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, parent, &key.PublicKey, signer)
 	require.NoError(a.t, err)
 	leaf, err := x509.ParseCertificate(der)
@@ -70,13 +74,28 @@ func (a *Authority) Issue(name string) tls.Certificate {
 // Files writes the authority's own certificate and its key, in PEM.
 func (a *Authority) Files() (certFile, keyFile string) {
 	a.t.Helper()
-	key, err := x509.MarshalPKCS8PrivateKey(a.own.PrivateKey)
-	require.NoError(a.t, err)
-	dir := a.t.TempDir()
+	return Files(a.t, a.own)
+}
+
+// Files writes a certificate and its key, in PEM.
+func Files(t testing.TB, c tls.Certificate) (certFile, keyFile string) {
+	t.Helper()
+	key, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	require.NoError(t, err)
+	dir := t.TempDir()
 	write := func(name, kind string, der []byte) string {
 		file := filepath.Join(dir, name)
-		require.NoError(a.t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
+		require.NoError(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600))
 		return file
 	}
-	return write("cert.pem", "CERTIFICATE", a.own.Certificate[0]), write("key.pem", "PRIVATE KEY", key)
+	return write("cert.pem", "CERTIFICATE", c.Certificate[0]), write("key.pem", "PRIVATE KEY", key)
 }
+
+// Expired has a certificate expire a minute ago.
+func Expired(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) }
+
+// Early has a certificate hold only from in half an hour on.
+func Early(c *x509.Certificate) { c.NotBefore = time.Now().Add(30 * time.Minute) }
+
+// Unnamed has a certificate name its holder in its subject alone, as older ones do.
+func Unnamed(c *x509.Certificate) { c.DNSNames, c.IPAddresses = nil, nil }

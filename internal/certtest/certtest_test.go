@@ -27,6 +27,10 @@ func TestAuthorityVouchesForWhatItHasIssued(t *testing.T) {
 	}
 	require.Equal(t, "operator jane", a.Issue("operator jane").Leaf.Subject.CommonName)
 
+	for _, wrong := range []func(*x509.Certificate){certtest.Expired, certtest.Early, certtest.Unnamed} {
+		require.Error(t, verify(a.Issue("127.0.0.1", wrong), "127.0.0.1", a.Pool))
+	}
+
 	own, err := tls.LoadX509KeyPair(a.Files())
 	require.NoError(t, err)
 	require.NoError(t, verify(own, "127.0.0.1", a.Pool))
