@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/apache/thrift/lib/go/thrift"
+
+	"github.com/seed4933/eventbus/internal/credentials"
 )
 
 const (
@@ -97,6 +99,8 @@ var (
 	errSlow  = fmt.Errorf("it had memory that others waited for, and sent, or took, less than %d bytes a second, or less than %d for longer than %v", leastRate, laneRate, mayHold)
 	errTLS   = errors.New("it speaks TLS, and this port does not: let it connect without, or give the server a certificate")
 	errPlain = errors.New("it does not speak TLS, and this port does: let it connect with TLS")
+	// errRefused is for clients that have hung up over our certificate.
+	errRefused = errors.New("it refuses this server's certificate: it does not trust who signed it, or the certificate is not for the name that it asked for, or does not hold now")
 )
 
 // plainHTTP is for HTTP clients that come without TLS.
@@ -117,6 +121,9 @@ func (c *conn) handshake() error {
 				_, _ = io.WriteString(c.entry.conn, plainHTTP) // the deadline of the handshake holds
 			}
 			return errors.Join(errPlain, err)
+		}
+		if credentials.Refused(err) {
+			return fmt.Errorf("%w: %w", errRefused, err)
 		}
 		return fmt.Errorf("shake hands: %w", err)
 	}

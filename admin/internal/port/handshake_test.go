@@ -38,3 +38,22 @@ func TestServer_LongHandshake(t *testing.T) {
 	require.Error(t, err)
 	b.logs(t, errLongHandshake.Error())
 }
+
+// A client that hangs up over the server's certificate is told of as one, with the word
+// that it had for it, in each version of TLS.
+func TestServer_RefusedCertificate(t *testing.T) {
+	t.Parallel()
+	for version, conf := range map[uint16]*tls.Config{
+		tls.VersionTLS12: {},
+		tls.VersionTLS13: {ServerName: "other.example"},
+	} {
+		b, a := setupTLS(t, nil)
+		conf.MaxVersion = version
+		if conf.ServerName != "" {
+			conf.RootCAs = a.Pool
+		}
+		_, err := tls.Dial("tcp", b.addr, conf)
+		require.Error(t, err)
+		b.logs(t, "it refuses this server's certificate: it does not trust who signed it, or the certificate is not for the name that it asked for, or does not hold now: remote error: tls: ")
+	}
+}
