@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,8 +45,8 @@ func TestCredentialsAreCheckedAlike(t *testing.T) {
 			"topics: [{name: orders, handlers: [{id: h, type: thrift, address: 'h:1', tls: {cert: %q, key: %q, ca: %q}}]}]\n", c.cert, c.key, c.ca))
 		side(config+`:1: handler "h": `, "tls.cert", "tls.key", "tls.ca", "serve", "--http", "", "--config", config)
 	}
-	require.Equal(t, "eventbus: --admin-cert goes with --admin-key, which is missing", b.fails(2, "topic", "list", "--admin-cert", cert))
-	require.Equal(t, "eventbus: --admin-key goes with --admin-cert, which is missing", b.fails(2, "topic", "list", "--admin-key", key))
+	require.Equal(t, "eventbus: --admin-cert goes with --admin-key or EVENTBUS_ADMIN_KEY, which is missing", b.fails(2, "topic", "list", "--admin-cert", cert))
+	require.Equal(t, "eventbus: --admin-key goes with --admin-cert or EVENTBUS_ADMIN_CERT, which is missing", b.fails(2, "topic", "list", "--admin-key", key))
 }
 
 // A token that no header can carry is told before anything is asked or served, by one
@@ -107,4 +108,48 @@ func TestFlagsOfBothWaysDoNotGoTogether(t *testing.T) {
 		}
 	}
 	require.Empty(t, b.ok("topic", "list", "-o", "json", "--admin", address), "EVENTBUS_REDIS and EVENTBUS_NAMESPACE are set")
+}
+
+// How TLS is spoken with the admin service the environment says as well as flags do,
+// which go before it.
+func TestAdminTLSOfTheEnvironment(t *testing.T) {
+	b := setup(t)
+	a := certtest.New(t)
+	cert, key := a.Files()
+	b.administer(admin.ServerConfig{TLS: &tls.Config{
+		Certificates: []tls.Certificate{a.Issue("127.0.0.1")}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: a.Pool,
+	}})
+	env := b.env
+	within := func(more ...string) { b.env = append(env[:len(env):len(env)], more...) }
+	list := []string{"topic", "list", "-o", "json"}
+	all := []string{"EVENTBUS_ADMIN_CA=" + cert, "EVENTBUS_ADMIN_CERT=" + cert, "EVENTBUS_ADMIN_KEY=" + key}
+	within(all...)
+	require.Empty(t, b.ok(list...))
+	within(append(all, "EVENTBUS_ADMIN_TLS=true")...)
+	require.Empty(t, b.ok(list...))
+	within("EVENTBUS_ADMIN_TLS=true", "SSL_CERT_FILE="+cert)
+	require.Empty(t, b.ok(append(list, "--admin-cert", cert, "--admin-key", key)...))
+	within("EVENTBUS_ADMIN_CA=none", "EVENTBUS_ADMIN_CERT=none", "EVENTBUS_ADMIN_KEY=none", "EVENTBUS_ADMIN_TLS=false")
+	require.Empty(t, b.ok(append(list, "--admin-ca", cert, "--admin-cert", cert, "--admin-key", key)...))
+	require.Contains(t, b.fails(1, append(list, "--admin-tls=false")...), "the server may speak TLS (", "a flag goes before all of them")
+
+	within("EVENTBUS_ADMIN_CA=none", "EVENTBUS_ADMIN_CERT="+cert, "EVENTBUS_ADMIN_KEY="+cert)
+	line := b.fails(1, list...)
+	require.Contains(t, line, "read EVENTBUS_ADMIN_CA: open none: no such file or directory")
+	require.Contains(t, line, "read EVENTBUS_ADMIN_KEY: "+cert+": it holds no private key")
+	for says, env := range map[string]string{
+		`EVENTBUS_ADMIN_TLS is "yes"; true or false is right`:                               "EVENTBUS_ADMIN_TLS=yes",
+		"EVENTBUS_ADMIN_CERT goes with --admin-key or EVENTBUS_ADMIN_KEY, which is missing": "EVENTBUS_ADMIN_CERT=" + cert,
+	} {
+		within(env)
+		require.Equal(t, "eventbus: "+says, b.fails(2, list...))
+	}
+	within(append(all, "EVENTBUS_ADMIN_TLS=false")...)
+	require.Equal(t, "eventbus: EVENTBUS_ADMIN_TLS=false does not go with EVENTBUS_ADMIN_CA, which is for TLS", b.fails(2, list...))
+
+	// They serve several calls, and disturb none that goes to Redis.
+	b.env = []string{"EVENTBUS_ADMIN_TLS=yes", "EVENTBUS_ADMIN_CA=none"}
+	require.Empty(t, b.ok(list...))
+	require.Equal(t, "eventbus: unknown flag: --admin-token, since the list of processes would show it; "+
+		"--admin-token-file FILE or EVENTBUS_ADMIN_TOKEN gives the token; see eventbus topic list --help", b.fails(2, append(list, "--admin-token", "s3cret")...))
 }

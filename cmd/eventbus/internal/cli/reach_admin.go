@@ -3,8 +3,10 @@ package cli
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -12,8 +14,14 @@ import (
 	"github.com/seed4933/eventbus/internal/credentials"
 )
 
-// envAdmin says where the admin service is.
-const envAdmin = "EVENTBUS_ADMIN"
+// Environment variables: where the admin service is, and how it is reached.
+const (
+	envAdmin     = "EVENTBUS_ADMIN"
+	envAdminTLS  = "EVENTBUS_ADMIN_TLS"
+	envAdminCA   = "EVENTBUS_ADMIN_CA"
+	envAdminCert = "EVENTBUS_ADMIN_CERT"
+	envAdminKey  = "EVENTBUS_ADMIN_KEY"
+)
 
 // adminFlags say through which server's admin port a command works. A token is no
 // flag: it would stand in the list of processes.
@@ -26,10 +34,10 @@ func (f *adminFlags) register(set *pflag.FlagSet) {
 	set.StringVar(&f.address, "admin", "", "HOST:PORT of a server's admin service ("+envAdmin+"), in place of Redis;\n"+
 		"its token, where it asks for one, is in "+tokenVariable)
 	set.StringVar(&f.tokenFile, "admin-token-file", "", "file that holds the token of the admin service")
-	set.BoolVar(&f.tls, "admin-tls", false, "reach the admin service by TLS, and believe the system's authorities")
-	set.StringVar(&f.ca, "admin-ca", "", "reach it by TLS, and believe the authorities in this PEM file")
-	set.StringVar(&f.cert, "admin-cert", "", "reach it by TLS, and show this certificate, a PEM file; goes with --admin-key")
-	set.StringVar(&f.key, "admin-key", "", "the private key of --admin-cert, a PEM file")
+	set.BoolVar(&f.tls, "admin-tls", false, "reach the admin service by TLS, and believe the system's authorities\n("+envAdminTLS+", true or false)")
+	set.StringVar(&f.ca, "admin-ca", "", "reach it by TLS, and believe the authorities in this PEM file ("+envAdminCA+")")
+	set.StringVar(&f.cert, "admin-cert", "", "reach it by TLS, and show this certificate, a PEM file\n("+envAdminCert+"); goes with --admin-key")
+	set.StringVar(&f.key, "admin-key", "", "the private key of --admin-cert, a PEM file ("+envAdminKey+")")
 }
 
 // detailFlags are those that go with --admin.
@@ -96,7 +104,7 @@ func (a *app) adminToken() (string, error) {
 	if !a.flags.set.Changed("admin-token-file") {
 		return a.tokenOfEnvironment()
 	}
-	return credentials.TokenFile(a.adminFile("admin-token-file", a.flags.admin.tokenFile))
+	return credentials.TokenFile(credentials.File{Setting: "--admin-token-file", Path: a.flags.admin.tokenFile})
 }
 
 // tokenOfEnvironment is the token in the variable; "" where there is none.
@@ -112,31 +120,68 @@ func (a *app) tokenOfEnvironment() (string, error) {
 	return token, nil
 }
 
-func (a *app) adminFile(flag, path string) credentials.File {
-	return credentials.File{Setting: "--" + flag, Path: path}
+// adminFiles are the files that TLS is spoken with, each with what names it; those that
+// nothing names have no path.
+func (a *app) adminFiles() (ca, cert, key credentials.File) {
+	f := &a.flags.admin
+	pick := func(name, flag, env string) credentials.File {
+		path, origin, _ := a.pick(name, flag, env, "") // an empty flag is told of already
+		return credentials.File{Setting: origin, Path: path}
+	}
+	return pick("admin-ca", f.ca, envAdminCA), pick("admin-cert", f.cert, envAdminCert), pick("admin-key", f.key, envAdminKey)
 }
 
-// adminTLS is nil for plain text.
+// wantsTLS tells whether TLS is asked for by name, and what says so, or says that it is
+// not wanted; "" where nothing does.
+func (a *app) wantsTLS() (wanted bool, origin string, err error) {
+	if a.flags.set.Changed("admin-tls") {
+		return a.flags.admin.tls, fmt.Sprintf("--admin-tls=%t", a.flags.admin.tls), nil
+	}
+	text := a.env.Getenv(envAdminTLS)
+	if text == "" {
+		return false, "", nil
+	}
+	if wanted, err = strconv.ParseBool(text); err != nil {
+		return false, "", wrongUsage("%s is %q; true or false is right", envAdminTLS, text)
+	}
+	return wanted, envAdminTLS + "=" + text, nil
+}
+
+// adminTLS is nil for plain text. What a flag says of TLS goes before what the
+// environment does.
 func (a *app) adminTLS() (*tls.Config, error) {
-	f := &a.flags.admin
+	wanted, origin, err := a.wantsTLS()
+	if err != nil {
+		return nil, err
+	}
+	ca, cert, key := a.adminFiles()
+	if origin != "" && !wanted {
+		byFlag := a.flags.set.Changed("admin-tls")
+		for _, f := range []credentials.File{ca, cert, key} {
+			if f.Path != "" && byFlag == strings.HasPrefix(f.Setting, "--") {
+				return nil, wrongUsage("%s does not go with %s, which is for TLS", origin, f.Setting)
+			}
+		}
+		if byFlag {
+			return nil, nil
+		}
+	}
 	switch {
-	case f.cert != "" && f.key == "":
-		return nil, wrongUsage("--admin-cert goes with --admin-key, which is missing")
-	case f.cert == "" && f.key != "":
-		return nil, wrongUsage("--admin-key goes with --admin-cert, which is missing")
-	case a.flags.set.Changed("admin-tls") && !f.tls && (f.ca != "" || f.cert != ""):
-		return nil, wrongUsage("--admin-tls=false does not go with --admin-ca and --admin-cert, which are for TLS")
-	case !f.tls && f.ca == "" && f.cert == "":
+	case cert.Path != "" && key.Path == "":
+		return nil, wrongUsage("%s goes with --admin-key or %s, which is missing", cert.Setting, envAdminKey)
+	case cert.Path == "" && key.Path != "":
+		return nil, wrongUsage("%s goes with --admin-cert or %s, which is missing", key.Setting, envAdminCert)
+	case !wanted && ca.Path == "" && cert.Path == "":
 		return nil, nil
 	}
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var caErr, pairErr error
-	if f.ca != "" {
-		c.RootCAs, caErr = credentials.Authorities(a.adminFile("admin-ca", f.ca))
+	if ca.Path != "" {
+		c.RootCAs, caErr = credentials.Authorities(ca)
 	}
-	if f.cert != "" {
+	if cert.Path != "" {
 		var pair tls.Certificate
-		pair, pairErr = credentials.Pair(a.adminFile("admin-cert", f.cert), a.adminFile("admin-key", f.key))
+		pair, pairErr = credentials.Pair(cert, key)
 		c.Certificates = []tls.Certificate{pair}
 	}
 	if err := errors.Join(caErr, pairErr); err != nil {

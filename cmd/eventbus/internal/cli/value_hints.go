@@ -49,6 +49,10 @@ var localTime = regexp.MustCompile(`^\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?$
 
 // flagError says what is right of a flag whose own words for it are Go's.
 func flagError(err error) error {
+	var unknown *pflag.NotExistError
+	if errors.As(err, &unknown) && unknown.GetSpecifiedName() == "admin-token" {
+		return fmt.Errorf("%w, since the list of processes would show it; --admin-token-file FILE or %s gives the token", err, tokenVariable)
+	}
 	var wrong *pflag.InvalidValueError
 	if !errors.As(err, &wrong) {
 		return err
