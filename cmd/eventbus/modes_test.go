@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"log/slog"
 	"os"
 	"strings"
@@ -123,10 +124,12 @@ func TestAdminTLS(t *testing.T) {
 	require.Empty(t, b.ok("topic", "list", "-o", "json", "--admin-ca", certFile, "--admin-cert", certFile, "--admin-key", keyFile))
 	b.env = append(b.env, "SSL_CERT_FILE="+certFile)
 	require.Empty(t, b.ok("topic", "list", "-o", "json", "--admin-tls", "--admin-cert", certFile, "--admin-key", keyFile))
-	require.Contains(t, b.fails(1, "topic", "list", "--admin-ca", certFile), b.where(), "the server wants a certificate")
+	line := b.fails(1, "topic", "list", "--admin-ca", certFile)
+	require.Contains(t, line, b.where())
+	require.Contains(t, line, "certificate required; the server wants a certificate that an authority of its admin.tls client_ca has signed")
 	b.env = b.env[:len(b.env)-1]
-	line := b.fails(1, "topic", "list", "--admin-tls", "--admin-cert", certFile, "--admin-key", keyFile)
-	require.Contains(t, line, "x509: certificate signed by unknown authority; --admin-ca names the authority that signed it")
+	line = b.fails(1, "topic", "list", "--admin-tls", "--admin-cert", certFile, "--admin-key", keyFile)
+	require.Contains(t, line, "x509: certificate signed by unknown authority; --admin-ca or EVENTBUS_ADMIN_CA names the authority that signed it")
 	b.fails(1, "topic", "list")
 }
 
@@ -183,11 +186,31 @@ func TestAdminMeansTheGroupOfItsServer(t *testing.T) {
 }
 
 // A client that speaks TLS to a plain service, or the other way round, is told what
-// may be the matter, and not that the address is wrong.
+// may be the matter, once, and not that the address is wrong.
 func TestAdminHintsAtTLS(t *testing.T) {
 	b := setup(t)
+	certs := certtest.New(t)
+	cert, _ := certs.Files()
 	b.administer(admin.ServerConfig{})
-	line := b.fails(1, "topic", "list", "--admin-tls")
-	require.Contains(t, line, "it may speak TLS where none is asked for")
-	require.NotContains(t, line, "says where the admin service is")
+	require.True(t, strings.HasSuffix(b.fails(1, "topic", "list", "--admin-ca", cert),
+		"; the server may speak no TLS (--admin-tls and the like ask for it), be stopping, have no place free, or be no admin service"))
+	b.administer(admin.ServerConfig{TLS: &tls.Config{Certificates: []tls.Certificate{certs.Issue("127.0.0.1")}}})
+	require.True(t, strings.HasSuffix(b.fails(1, "topic", "list"),
+		"; the server may speak TLS (--admin-tls and --admin-ca ask for it), be stopping, have no place free, or be no admin service"))
+}
+
+// A server whose certificate is wrong is told of by what is to be done about that, and
+// not by where it is.
+func TestAdminHintsAtCertificates(t *testing.T) {
+	b := setup(t)
+	a := certtest.New(t)
+	ca, _ := a.Files()
+	for says, wrong := range map[string]func(*x509.Certificate){
+		"; the server's certificate has expired and must be renewed, or this machine's clock is wrong":                                   certtest.Expired,
+		"; the certificate needs a subjectAltName, in which alone names are looked for: openssl … -addext 'subjectAltName=IP:127.0.0.1'": certtest.Unnamed,
+	} {
+		b.administer(admin.ServerConfig{TLS: &tls.Config{Certificates: []tls.Certificate{a.Issue("127.0.0.1", wrong)}}})
+		line := b.fails(1, "topic", "list", "--admin-ca", ca)
+		require.True(t, strings.HasSuffix(line, says), line)
+	}
 }

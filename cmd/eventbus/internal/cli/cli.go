@@ -61,6 +61,7 @@ type app struct {
 	where   string          // which server and namespace
 	target  redisurl.Target // where that is
 	remote  bool            // it is an admin service, and target is not known
+	secure  bool            // that is reached by TLS
 	origin  origin          // what set the names
 	noHelp  error           // help was asked on something that there is not
 }

@@ -2,8 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -105,7 +104,7 @@ func (a *app) remedy(ctx context.Context, err error) (text string) {
 		right = a.target.Mismatch(ctx)
 	}
 	if right == "" && a.remote {
-		right = remoteHint(err)
+		right = remoteHint(err, a.secure)
 	}
 	if right == "" && !(a.removing() && errors.Is(err, eventbus.ErrGroupNotFound)) {
 		right = hint(err)
@@ -211,25 +210,24 @@ var hints = []struct {
 	{eventbus.ErrUnavailable, "--redis or EVENTBUS_REDIS says where Redis is"},
 }
 
-// remoteHint is hint for what is reached through an admin service.
-func remoteHint(err error) string {
-	var stranger x509.UnknownAuthorityError
-	var name x509.HostnameError
-	var alert tls.AlertError
+// remoteHint is hint for what is reached through an admin service, with TLS or without.
+func remoteHint(err error, secure bool) string {
+	if text := certificateHint(err, adminTrust, time.Now()); text != "" {
+		return text
+	}
 	var argument *eventbus.ArgumentError
 	switch {
-	case errors.As(err, &stranger):
-		return "--admin-ca names the authority that signed it"
-	case errors.As(err, &name):
-		return "--admin or EVENTBUS_ADMIN must name the server as its certificate does"
-	case errors.As(err, &alert):
-		return "the server may want a certificate that an authority of its admin.tls client_ca has signed: --admin-cert with --admin-key"
+	case credentials.Refused(err):
+		return "the server wants a certificate that an authority of its admin.tls client_ca has signed: --admin-cert with --admin-key"
 	case errors.Is(err, admin.ErrUnauthenticated):
 		return "--admin-token-file, or else EVENTBUS_ADMIN_TOKEN, gives the token of the service's settings"
 	case errors.Is(err, eventbus.ErrPayloadTooLarge) && errors.As(err, &argument):
 		return "the limit is the server's: max_payload in its settings file"
 	case errors.Is(err, admin.ErrUnreachable) && (errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)):
-		return "what listens there has closed the connection; it may speak TLS where none is asked for (--admin-tls, --admin-ca), or none where it is, or be no admin service"
+		if secure {
+			return "the server may speak no TLS (--admin-tls and the like ask for it), be stopping, have no place free, or be no admin service"
+		}
+		return "the server may speak TLS (--admin-tls and --admin-ca ask for it), be stopping, have no place free, or be no admin service"
 	case errors.Is(err, admin.ErrUnreachable):
 		return "--admin or EVENTBUS_ADMIN says where the admin service is; eventbus serve runs one"
 	case errors.Is(err, eventbus.ErrUnavailable):
@@ -242,9 +240,8 @@ func hint(err error) string {
 	if _, moved := redis.IsMovedError(err); moved {
 		return "the server belongs to a Cluster: name two or more of its nodes, redis://HOST1:PORT,HOST2:PORT"
 	}
-	var stranger x509.UnknownAuthorityError
-	if errors.As(err, &stranger) {
-		return "SSL_CERT_FILE names the authority that signed it; ?skip_verify=true at the end of the URL trusts any"
+	if text := certificateHint(err, redisTrust, time.Now()); text != "" {
+		return text
 	}
 	for _, h := range hints {
 		if errors.Is(err, h.err) {

@@ -33,6 +33,7 @@ func (a *app) open(change ...func(*eventbus.Config)) (*session, error) {
 	}
 	if through != nil {
 		a.where, a.remote = "admin service at "+through.Address, true
+		a.secure = through.TLS != nil
 		c.config.Namespace = "" // the server has its own
 	} else if err := a.chooseRedis(&c); err != nil {
 		return nil, err
