@@ -213,7 +213,11 @@ func (s *server) runBus(ctx context.Context) error {
 			return err
 		}
 	}
-	s.cfg.Log.Info("serving", "redis", s.cfg.Address, "group", t.group, "topics", len(s.cfg.File.Topics), "handlers", s.handlers.count(), "http", s.address(), "thrift", s.thrift.address())
+	s.warnOfAdmin()
+	s.cfg.Log.Info("serving", append([]any{
+		"redis", s.cfg.Address, "group", t.group, "topics", len(s.cfg.File.Topics), "handlers", s.handlers.count(),
+		"http", s.address(), "thrift", s.thrift.address(),
+	}, s.access()...)...)
 	if s.handlers.count() == 0 {
 		s.cfg.Log.Warn("the settings name no handler: nothing is consumed")
 		s.cfg.Ready()

@@ -17,7 +17,11 @@ import (
 type thriftSide struct {
 	service *admin.Service
 	server  *admin.Server
+	tls     *tls.Config // nil for none
 }
+
+// certSetting is the key of the certificate in the settings file.
+const certSetting = "admin.tls.cert"
 
 // listenThrift opens the port of the admin service, unless none is wanted.
 func (s *server) listenThrift() error {
@@ -25,8 +29,8 @@ func (s *server) listenThrift() error {
 		return nil
 	}
 	f := s.cfg.File
-	security, err := tlsOf(&f.Admin)
-	if err != nil {
+	var err error
+	if s.thrift.tls, err = tlsOf(&f.Admin); err != nil {
 		return f.AtAdmin(err)
 	}
 	cfg := s.cfg.Bus
@@ -35,7 +39,7 @@ func (s *server) listenThrift() error {
 		return err
 	}
 	s.thrift.server, err = admin.Listen(s.thrift.service, admin.ServerConfig{
-		Listen: s.cfg.Thrift, TLS: security, Token: s.cfg.Token, Logger: s.cfg.Log, StopTimeout: httpGrace,
+		Listen: s.cfg.Thrift, TLS: s.thrift.tls, Token: s.cfg.Token, Logger: s.cfg.Log, StopTimeout: httpGrace,
 	})
 	if err != nil {
 		return f.AtAdmin(inWords(err))
@@ -100,7 +104,7 @@ func tlsOf(a *settings.Admin) (*tls.Config, error) {
 	if a.Cert == "" {
 		return nil, nil
 	}
-	pair, pairErr := credentials.Pair(credentials.File{Setting: "admin.tls.cert", Path: a.Cert}, credentials.File{Setting: "admin.tls.key", Path: a.Key})
+	pair, pairErr := credentials.Pair(credentials.File{Setting: certSetting, Path: a.Cert}, credentials.File{Setting: "admin.tls.key", Path: a.Key})
 	c := &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}
 	var caErr error
 	if a.ClientCA != "" {
