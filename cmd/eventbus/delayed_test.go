@@ -54,9 +54,14 @@ func testSendDelayed(t *testing.T, b *bed) {
 	require.GreaterOrEqual(t, time.Since(began), 1500*time.Millisecond)
 
 	// What is due already comes at once.
-	for _, delay := range []string{"0", "-90s"} {
-		id = strings.TrimSuffix(b.ok("send", "orders", "--data", "1", "--delay", delay), "\n")
-		require.Equal(t, id, within(b, events, "an event without delay").ID)
+	id = strings.TrimSuffix(b.ok("send", "orders", "--data", "1", "--delay", "0"), "\n")
+	require.Equal(t, id, within(b, events, "an event without delay").ID)
+	for _, what := range [][]string{{"--data", "1"}, {"--lines", "--file", b.file("lines", "1\n")}} {
+		r := b.call(nil, append([]string{"send", "orders", "--delay", "-90s", "-o", "json"}, what...)...)
+		require.Equal(t, 0, r.code)
+		require.Equal(t, "eventbus: --delay -1m30s is in the past: handed out at once", b.oneLine(r.err))
+		require.NotContains(t, r.out, "due")
+		require.Equal(t, object[sentObject](b, r.out).ID, within(b, events, "an event with a delay below 0").ID)
 	}
 	for _, at := range []string{"2001-01-01T00:00:00Z", time.Now().Add(-time.Second).Format(time.RFC3339)} {
 		for _, what := range [][]string{{"--data", "1"}, {"--lines", "--file", b.file("lines", "1\n")}} {

@@ -56,9 +56,10 @@ to 500, and as they come: a slow source is not waited for.
 
 With --delay or --at events are handed out later, by Redis's clock and not early,
 up to ten years ahead. A delay counts from the moment in which Redis takes the
-event; 0 or less, and a time in the past, is at once, and of that a line on stderr
-tells. With -o json each of them has its time as "due", for a delay as this
-machine's clock has it.`,
+event; 0 or less, and a time in the past, is at once: a line on stderr tells of a
+time in the past and of a delay below 0, and with --delay 0 nothing is told. With
+-o json each event has its time as "due", for a delay as this machine's clock has
+it; what goes at once has none.`,
 		Example: `  eventbus send orders --data '{"id":1}'
   eventbus send orders --lines --file orders.ndjson
   eventbus send orders --data '{"id":1}' --delay 90s
@@ -157,8 +158,12 @@ func (s *sending) checkAt() error {
 	}
 }
 
-// tellPast tells of a time that was past already when the events were sent.
+// tellPast tells of a time that was past already when the events were sent, and of a
+// delay that leads to one. A delay of 0 is said on purpose.
 func (a *app) tellPast(s *sending) {
+	if s.delay < 0 {
+		a.tell("--delay %s is in the past: handed out at once", s.delay)
+	}
 	if s.past {
 		a.tell("--at %s is in the past: handed out at once", s.at.Format(time.RFC3339))
 	}
