@@ -119,11 +119,18 @@ func TestWrongArgumentsAreToldAlike(t *testing.T) {
 	ctx := t.Context()
 	require.NoError(t, s.CreateTopic(ctx, topic, eventbus.TopicConfig{}))
 	minus := -1
+	longest := time.Minute
+	_, err := s.UpdateHandler(ctx, topic, "", "set", eventbus.HandlerUpdate{RetryMax: &longest})
+	require.NoError(t, err)
 	for what, call := range map[string]func(api admin.API) error{
 		"a bad name":   func(api admin.API) error { return api.DisableTopic(ctx, "a{b}c") },
 		"an empty one": func(api admin.API) error { return api.DeleteTopic(ctx, "") },
 		"bad setting": func(api admin.API) error {
 			_, err := api.UpdateHandler(ctx, topic, "", "h", eventbus.HandlerUpdate{MaxAttempts: &minus})
+			return err
+		},
+		"beside a setting": func(api admin.API) error {
+			_, err := api.UpdateHandler(ctx, topic, "", "set", eventbus.HandlerUpdate{RetryInitial: new(time.Hour)})
 			return err
 		},
 		"bad page":   func(api admin.API) error { _, err := api.ListTopics(ctx, admin.Page{Limit: 2000}); return err },

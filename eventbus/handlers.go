@@ -63,7 +63,8 @@ type HandlerSettings struct {
 
 // HandlerUpdate changes some settings of a handler: nil leaves one as it is. See
 // HandleConfig for what they mean. Durations are in whole milliseconds, rounded up;
-// numbers above 2 147 483 647 count as that.
+// numbers above 2 147 483 647 count as that. RetryInitial may not be over RetryMax where
+// both are set, be it by one update or by two.
 type HandlerUpdate struct {
 	Enabled         *bool
 	Timeout         *time.Duration
@@ -185,7 +186,11 @@ func (h *Handlers) update(ctx context.Context, verb, topic, id string, u Handler
 		if demanded == 0 {
 			demanded = t.Revision // what is merged with must still stand there
 		}
-		revision, err = h.bus.store.SetHandler(ctx, topic, h.group, id, before.MergeAt(u.override(), demanded+1).String(), demanded)
+		after := before.MergeAt(u.override(), demanded+1)
+		if err := u.checkPauses(after); err != nil && demanded == t.Revision {
+			return 0, doing(err)
+		}
+		revision, err = h.bus.store.SetHandler(ctx, topic, h.group, id, after.String(), demanded)
 		if err == nil {
 			return revision, nil
 		}
@@ -292,6 +297,21 @@ func (u HandlerUpdate) check() error {
 		bad = append(bad, errs.Invalid("IfRevision", u.IfRevision, "a revision is positive; 0 demands none"))
 	}
 	return errors.Join(bad...)
+}
+
+// checkPauses looks at pauses of which the update sets one and the other was set before.
+func (u HandlerUpdate) checkPauses(after settings.Override) error {
+	if after.RetryInitial == nil || after.RetryMax == nil || *after.RetryInitial <= *after.RetryMax {
+		return nil
+	}
+	initial, most := time.Duration(*after.RetryInitial), time.Duration(*after.RetryMax)
+	switch {
+	case u.RetryInitial != nil:
+		return errs.Invalid("RetryInitial", initial, "it is over the greatest pause that was set before, %v, which caps it", most)
+	case u.RetryMax != nil:
+		return errs.Invalid("RetryMax", most, "it is below the first pause that was set before, %v, which it would cap", initial)
+	}
+	return nil // it stood so, and something else is changed
 }
 
 // Consumer is a process that runs handlers.

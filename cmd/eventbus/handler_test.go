@@ -141,6 +141,21 @@ func testHandlerUnknown(t *testing.T, b *bed) {
 	require.NotContains(t, b.ok("handler", "list", "orders"), "mail")
 }
 
+// A pause before a retry is checked beside what was set before, too.
+func TestHandlerPauses(t *testing.T) { modes(t, testHandlerPauses) }
+
+func testHandlerPauses(t *testing.T, b *bed) {
+	b.ok("topic", "create", "orders")
+	b.ok("handler", "update", "orders", "mail", "--retry-max", "5m", "--force")
+	require.Contains(t, b.fails(2, "handler", "update", "orders", "mail", "--retry-initial", "10m"),
+		"invalid --retry-initial 10m0s: it is over the greatest pause that was set before, 5m0s, which caps it")
+	b.ok("handler", "update", "orders", "mail", "--retry-initial", "5m")
+	require.Contains(t, b.fails(2, "handler", "update", "orders", "mail", "--retry-max", "1m"),
+		"invalid --retry-max 1m0s: it is below the first pause that was set before, 5m0s, which it would cap")
+	require.Contains(t, b.ok("handler", "list", "orders"), "retry-initial=5m retry-max=5m")
+	b.ok("handler", "update", "orders", "mail", "--retry-initial", "10m", "--retry-max", "20m")
+}
+
 func TestConsumers(t *testing.T) { modes(t, testConsumers) }
 
 func testConsumers(t *testing.T, b *bed) {

@@ -235,6 +235,25 @@ func settingsAreChecked(e *env) {
 		_, err := e.bus.Handlers().Update(e.Context(), e.topic, "h", u)
 		require.ErrorIs(e, err, eventbus.ErrInvalidArgument, name)
 	}
+	// Also beside what was set before, which stays.
+	second, minute, hour := time.Second, time.Minute, time.Hour
+	for set, wrong := range map[eventbus.HandlerUpdate]eventbus.HandlerUpdate{
+		{RetryMax: &minute}:     {RetryInitial: &hour},
+		{RetryInitial: &minute}: {RetryMax: &second},
+	} {
+		e.update("h", set)
+		_, err := e.bus.Handlers().Update(e.Context(), e.topic, "h", wrong)
+		require.ErrorIs(e, err, eventbus.ErrInvalidArgument)
+		require.ErrorContains(e, err, "that was set before, 1m0s, which ")
+		wrong.IfRevision = 1
+		_, err = e.bus.Handlers().Update(e.Context(), e.topic, "h", wrong)
+		require.ErrorIs(e, err, eventbus.ErrConflict, "what it is wrong beside may not hold")
+		got, err := e.bus.Handlers().Get(e.Context(), e.topic, "h")
+		require.NoError(e, err)
+		require.Equal(e, set, got.Changed)
+		e.update("h", eventbus.HandlerUpdate{RetryInitial: &minute, RetryMax: &minute})
+		require.NoError(e, e.bus.Handlers().Reset(e.Context(), e.topic, "h"))
+	}
 	other := e.newBus(eventbus.Config{Group: "other"})
 	require.ErrorIs(e, other.Handlers().Disable(e.Context(), e.topic, "h"), eventbus.ErrGroupNotFound)
 }
