@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -179,5 +181,36 @@ func testConsumers(t *testing.T, b *bed) {
 	require.Len(t, table, 2)
 	require.Regexp(t, `^CONSUMER +GROUP +HOST +PID +STARTED +LEASE UNTIL +RUNS$`, table[0])
 	require.Contains(t, table[1], "orders mail")
-	require.Len(t, lines(b.ok("consumers", "--group", "other")), 1)
+
+	// A group that no process runs is told of where no topic has it either.
+	b.ok("topic", "update", "orders", "--add-group", "mail")
+	require.Len(t, lines(b.ok("consumers", "--group", "mail")), 1)
+	r := b.call(nil, "consumers", "--group", "other")
+	require.Equal(t, 0, r.code)
+	require.Len(t, lines(r.out), 1)
+	require.Equal(t, "eventbus: no topic has the group other; there are: default, mail", b.oneLine(r.err))
+}
+
+// Figures of a group that no topic has are none, and that is told; of a topic that is
+// named it is an error.
+func TestStatsOfNoGroup(t *testing.T) { modes(t, testStatsOfNoGroup) }
+
+func testStatsOfNoGroup(t *testing.T, b *bed) {
+	r := b.call(nil, "stats", "--group", "other", "-o", "json")
+	require.Equal(t, result{0, "", "eventbus: no topic has the group other; there are: none\n"}, r)
+	for i := range 21 {
+		b.ok("topic", "create", fmt.Sprintf("t%02d", i), "--group", fmt.Sprintf("g%02d", i))
+	}
+	r = b.call(nil, "stats", "--group", "other")
+	require.Equal(t, 0, r.code)
+	require.Len(t, lines(r.out), 1)
+	require.Regexp(t, "^eventbus: no topic has the group other; there are: g00, g01, .*, g19 and 1 more$", b.oneLine(r.err))
+	require.Len(t, lines(b.ok("stats", "--group", "g07", "--interval", "0")), 2)
+	require.Contains(t, b.fails(1, "stats", "t03", "--group", "other"), `topic "t03", group "other": group not found; the topic has: g03`)
+
+	p := b.start(nil, "stats", "--group", "other", "--watch", "--interval", "100ms")
+	require.Equal(t, strings.TrimSuffix(r.err, "\n"), p.err.next())
+	p.signal(os.Interrupt)
+	require.Equal(t, 0, p.wait())
+	require.Empty(t, p.err.rest(), "once")
 }

@@ -243,12 +243,12 @@ topics:
 		{
 			"msg": "topic keeps settings of which the settings file says nothing", "topic": "orders",
 			"concurrency": "3, default 0", "dead_age": "-1, default 2160h0m0s", "redisson_old_clients": "true, default false",
-			"reset": "eventbus topic update orders --concurrency=0 --dead-age=2160h0m0s --redisson-old-clients=false" + reach,
+			"reset": "eventbus topic update orders --concurrency=0 --dead-age=2160h0m0s --redisson-old-clients=false --config " + config,
 		}, {
 			"msg": "handler keeps what was set at run time, which goes before the settings file", "topic": "orders", "handler": "print",
 			"enabled": "false, by the file true", "timeout": "1.5s, by the file 3s", "reset": "eventbus handler reset orders print" + reach,
 		}, {
-			"msg": "topic is disabled: nothing of it is handed out", "topic": "quiet", "enable": "eventbus topic enable quiet" + reach,
+			"msg": "topic is disabled: nothing of it is handed out", "topic": "quiet", "enable": "eventbus topic enable quiet --config " + config,
 		},
 	}, warnings)
 	for _, w := range warnings {

@@ -99,6 +99,11 @@ Redis; --all lists them too, until others have moved back what they held.`,
 					}
 					views = append(views, viewConsumer(f))
 				}
+				if len(views) == 0 && a.flags.set.Changed("group") {
+					if err := a.tellUnknownGroup(c.Context(), s); err != nil {
+						return err
+					}
+				}
 				return show.List(a.out, true, consumerColumns, views)
 			})
 		},

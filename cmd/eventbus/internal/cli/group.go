@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/seed4933/eventbus/admin"
 )
@@ -17,6 +22,49 @@ func named(group string) string {
 	}
 	return "group " + group
 }
+
+// ofEveryGroup has a command refuse --group, which it has no use for: whoever gives it
+// takes the command for one that works in that group alone. A group of the environment
+// or the settings file serves other calls, and is no mistake.
+func (a *app) ofEveryGroup(c *cobra.Command, does string) *cobra.Command {
+	run := c.RunE
+	c.RunE = func(c *cobra.Command, args []string) error {
+		if a.flags.set.Changed("group") {
+			return wrongUsage("--group does not go with %s, which %s", c.Name(), does)
+		}
+		return run(c, args)
+	}
+	return c
+}
+
+// tellUnknownGroup tells that an empty list is one of a group that no topic has, such as
+// one that is mistyped.
+func (a *app) tellUnknownGroup(ctx context.Context, s *session) error {
+	var names []string
+	err := each(func(page admin.Page) (string, error) {
+		p, err := s.api.ListTopics(ctx, page)
+		for _, t := range p.Topics {
+			for _, g := range t.Groups {
+				names = append(names, g.Name)
+			}
+		}
+		return p.Next, err
+	})
+	if err != nil || slices.Contains(names, s.group) {
+		return err
+	}
+	slices.Sort(names)
+	names = slices.Compact(names)
+	has := cmp.Or(strings.Join(names[:min(len(names), shownGroups)], ", "), "none")
+	if more := len(names) - shownGroups; more > 0 {
+		has += fmt.Sprintf(" and %d more", more)
+	}
+	a.tell("no topic has the group %s; there are: %s", s.group, has)
+	return nil
+}
+
+// shownGroups is how many groups a line names.
+const shownGroups = 20
 
 // askGroup returns the name of the session's group, for which a server is asked once.
 func (s *session) askGroup(ctx context.Context) (string, error) {

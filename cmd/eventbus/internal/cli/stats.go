@@ -21,8 +21,9 @@ func (a *app) stats() *cobra.Command {
 	c := &cobra.Command{
 		Use: "stats [TOPIC]", Args: args("[TOPIC]"), Short: "Show figures: waiting, in flight, delayed, retry, dead, oldest, rates",
 		Long: `Show the figures of one topic or of all, for each of their groups, or for the
-one that --group names. Rates are measured between two readings, --interval apart;
-with --interval 0 there is one reading, and no rates.
+one that --group names; where no topic has that, a line on stderr says so. Rates
+are measured between two readings, --interval apart; with --interval 0 there is
+one reading, and no rates.
 
 Where the figures of one topic cannot be read, those of the others are shown, and
 a line on stderr says what is wrong.
@@ -46,9 +47,12 @@ have been shown is told on stderr, and so is its end.`,
 					r.group = s.group
 				}
 				if watch {
-					return a.watch(c.Context(), &r, interval)
+					return a.watch(c.Context(), s, &r, interval)
 				}
 				views, bad, err := r.read(c.Context())
+				if err == nil && r.group != "" && len(views) == 0 {
+					return errors.Join(a.tellUnknownGroup(c.Context(), s), show.List(a.out, true, statsColumns, views), bad)
+				}
 				if err == nil && interval > 0 {
 					if err = pause(c.Context(), interval); err == nil {
 						views, bad, err = r.read(c.Context())

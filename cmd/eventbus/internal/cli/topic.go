@@ -16,10 +16,15 @@ import (
 
 func (a *app) topic() *cobra.Command {
 	c := &cobra.Command{Use: "topic", Short: "Make, change, show and switch topics"}
+	const every = "works in every group of the topic"
 	a.group(c,
-		a.topicCreate(), a.topicUpdate(), a.topicDelete(), a.topicList(), a.topicShow(),
-		a.topicSwitch("enable", "Switch a topic on", "enabled", admin.API.EnableTopic),
-		a.topicSwitch("disable", "Switch a topic off: no send succeeds, nothing is handed out, what waits stays", "disabled", admin.API.DisableTopic),
+		a.topicCreate(),
+		a.ofEveryGroup(a.topicUpdate(), every+"; --add-group and --remove-group name one"),
+		a.ofEveryGroup(a.topicDelete(), every+"; topic update --remove-group removes one"),
+		a.ofEveryGroup(a.topicList(), "lists topics with all their groups"),
+		a.ofEveryGroup(a.topicShow(), "shows the topic with all its groups"),
+		a.ofEveryGroup(a.topicSwitch("enable", "Switch a topic on", "enabled", admin.API.EnableTopic), every),
+		a.ofEveryGroup(a.topicSwitch("disable", "Switch a topic off: no send succeeds, nothing is handed out, what waits stays", "disabled", admin.API.DisableTopic), every),
 	)
 	return c
 }

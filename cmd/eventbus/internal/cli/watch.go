@@ -12,7 +12,7 @@ import (
 // watch shows figures until ctx ends, which is its proper end. The first reading
 // must succeed, since what fails there is most often the call itself; later ones
 // may fail, and go on.
-func (a *app) watch(ctx context.Context, r *readings, interval time.Duration) error {
+func (a *app) watch(ctx context.Context, s *session, r *readings, interval time.Duration) error {
 	shown, failing := false, false
 	for {
 		views, bad, err := r.read(ctx)
@@ -24,6 +24,11 @@ func (a *app) watch(ctx context.Context, r *readings, interval time.Duration) er
 		case err == nil:
 			if err := a.figures(views, !shown); err != nil {
 				return err
+			}
+			if !shown && r.group != "" && len(views) == 0 {
+				if err := a.tellUnknownGroup(ctx, s); err != nil {
+					return err
+				}
 			}
 			shown = true
 		}

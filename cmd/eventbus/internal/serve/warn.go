@@ -3,6 +3,7 @@ package serve
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -110,5 +111,9 @@ func (t *topics) command(name, of string, flags ...any) string {
 	for _, f := range flags {
 		parts = append(parts, fmt.Sprint(f))
 	}
-	return strings.Join(append(parts, t.reach...), " ")
+	reach := t.reach
+	if at := slices.Index(reach, "--group"); at >= 0 && strings.HasPrefix(name, "topic ") {
+		reach = slices.Delete(slices.Clone(reach), at, at+2) // it works in every group, and refuses the flag
+	}
+	return strings.Join(append(parts, reach...), " ")
 }
