@@ -37,7 +37,7 @@ func TestWrongUsage(t *testing.T) {
 		{"topic create a --dead-age 900000h", "invalid --dead-age 900000h0m0s"},
 		{"topic create a --delivery never", `invalid --delivery "never": "at_least_once" or "at_most_once" is right`},
 		{"topic create a --dead-limit 0", "or -1 for no limit"},
-		{"topic create a --dead-age 3d", "a duration such as 720h is right"},
+		{"topic create a --dead-age 3d", "a duration above 0 such as 720h is right"},
 		{"topic update a", "nothing to change"},
 		{"topic update a --queue-key k", "goes with --add-group"},
 		{"topic update a --add-group x|y", `invalid --add-group "x|y"`},

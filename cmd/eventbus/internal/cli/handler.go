@@ -27,7 +27,7 @@ name may be mistyped. --force sets it all the same, before its first start.`,
 		a.handlerList(), a.handlerShow(), a.handlerUpdate(),
 		explained(a.handlerSwitch("enable", "Switch a handler on", "enabled", admin.API.EnableHandler), handlerEnableHelp),
 		a.handlerSwitch("disable", "Switch a handler off: its share of each event waits", "disabled", admin.API.DisableHandler),
-		a.handlerSwitch("reset", "Remove all that was set at run time", "reset", admin.API.ResetHandler),
+		a.handlerSwitch(verbReset, "Remove all that was set at run time", "reset", admin.API.ResetHandler),
 	)
 	return c
 }

@@ -11,6 +11,9 @@ import (
 	"github.com/seed4933/eventbus/eventbus"
 )
 
+// verbReset is the one of checkHandler that sets nothing.
+const verbReset = "reset"
+
 func forceFlag(c *cobra.Command, to *bool) {
 	c.Flags().BoolVar(to, "force", false, "also when no process runs the handler and nothing is stored for it")
 }
@@ -28,6 +31,9 @@ func checkHandler(ctx context.Context, s *session, verb, topic, handler string, 
 	}
 	if text, ok := strings.CutPrefix(err.Error(), "read handler "); ok {
 		err = &steppedError{verb + " handler " + text, err}
+	}
+	if errors.Is(err, eventbus.ErrHandlerNotFound) && verb == verbReset {
+		return fmt.Errorf("%w; nothing is set for it that could be reset", err)
 	}
 	if errors.Is(err, eventbus.ErrHandlerNotFound) {
 		return fmt.Errorf("%w; --force sets one that no process runs yet", err)

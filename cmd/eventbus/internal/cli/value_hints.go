@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,18 +17,29 @@ var (
 	duration = regexp.MustCompile(`^[+-]?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))+$`)
 )
 
-// durationHint says what may be meant by a text that is no duration; "" where
-// nothing tells.
-func durationHint(text string) string {
-	if unitless.MatchString(text) {
-		return fmt.Sprintf("it is without a unit; %[1]ss or %[1]sms may be meant", text)
-	}
-	if m := inDays.FindStringSubmatch(text); m != nil {
-		if days, err := strconv.ParseInt(m[1], 10, 32); err == nil {
-			return fmt.Sprintf("there are no days; %dh may be meant", 24*days)
+// durationHint says what may be meant by a text that is no duration, of what is right;
+// "" where nothing tells.
+func durationHint(text string, right func(d time.Duration) bool) string {
+	var meant []string
+	suggest := func(text string) {
+		if d, err := time.ParseDuration(text); err == nil && right(d) {
+			meant = append(meant, text)
 		}
 	}
-	return ""
+	why := "it is without a unit"
+	if unitless.MatchString(text) {
+		suggest(text + "s")
+		suggest(text + "ms")
+	} else if m := inDays.FindStringSubmatch(text); m != nil {
+		why = "there are no days"
+		if days, err := strconv.ParseInt(m[1], 10, 32); err == nil {
+			suggest(fmt.Sprintf("%dh", 24*days))
+		}
+	}
+	if len(meant) == 0 {
+		return ""
+	}
+	return why + "; " + strings.Join(meant, " or ") + " may be meant"
 }
 
 // tooLong tells that a text is a duration, and longer than one can be.
@@ -37,11 +49,11 @@ func tooLong(text string) bool {
 }
 
 // withHint puts what may be meant behind what is right.
-func withHint(right, text string) error {
-	if hint := durationHint(text); hint != "" {
-		return errors.New(right + "; " + hint)
+func withHint(says, text string, right func(d time.Duration) bool) error {
+	if hint := durationHint(text, right); hint != "" {
+		return errors.New(says + "; " + hint)
 	}
-	return errors.New(right)
+	return errors.New(says)
 }
 
 // localTime is a time as RFC 3339 has it, but for its time zone.

@@ -27,9 +27,10 @@ func (v *ageValue) Set(text string) error {
 		*v = -1
 		return nil
 	}
+	right := func(d time.Duration) bool { return d > 0 }
 	d, err := time.ParseDuration(text)
-	if err != nil || d <= 0 {
-		return withHint("a duration such as 720h is right, or -1 for no limit", text)
+	if err != nil || !right(d) {
+		return withHint("a duration above 0 such as 720h is right, or -1 for no limit", text, right)
 	}
 	*v = ageValue(d)
 	return nil
@@ -68,9 +69,10 @@ func (v *spanValue) Type() string { return "duration" }
 func (v *spanValue) String() string { return (*ageValue)(v).String() }
 
 func (v *spanValue) Set(text string) error {
+	right := func(d time.Duration) bool { return time.Millisecond <= d && d <= maxSpan }
 	d, err := time.ParseDuration(text)
-	if err != nil || d < time.Millisecond || d > maxSpan {
-		return withHint(fmt.Sprintf("a duration from 1ms to %v, such as 5s, is right", maxSpan), text)
+	if err != nil || !right(d) {
+		return withHint(fmt.Sprintf("a duration from 1ms to %v, such as 5s, is right", maxSpan), text, right)
 	}
 	*v = spanValue(d)
 	return nil
@@ -161,7 +163,7 @@ func (v *delayValue) Set(text string) error {
 		if _, err := time.Parse(time.RFC3339, text); err == nil || localTime.MatchString(text) {
 			return errors.New("a duration such as 90s or 1h30m is right; a time goes with --at")
 		}
-		return withHint("a duration such as 90s or 1h30m is right", text)
+		return withHint("a duration such as 90s or 1h30m is right", text, func(d time.Duration) bool { return d <= eventbus.MaxDelay })
 	}
 	*v = delayValue(d)
 	return nil
@@ -177,7 +179,7 @@ func (v *pauseValue) String() string { return time.Duration(*v).String() }
 func (v *pauseValue) Set(text string) error {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return withHint("a duration such as 500ms or 5s is right", text)
+		return withHint("a duration such as 500ms or 5s is right", text, func(d time.Duration) bool { return d >= 0 })
 	}
 	*v = pauseValue(d)
 	return nil
