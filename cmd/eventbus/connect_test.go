@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +58,8 @@ func TestUnusableServer(t *testing.T) {
 			require.Contains(t, line, c.says)
 			require.Contains(t, line, "("+c.where)
 			require.NotContains(t, line, "s3cret")
+			http := strings.Contains(c.url, web.Listener.Addr().String())
+			require.Equal(t, http, strings.Contains(line, "; "+web.Listener.Addr().String()+" is an HTTP server and answers with HTTP: the address of a Redis is right"), line)
 		})
 	}
 	b.url = "redis://:the%20right%20one@" + locked.Addr()

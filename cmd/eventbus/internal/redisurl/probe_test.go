@@ -61,14 +61,14 @@ func TestMismatch(t *testing.T) {
 		"rediss://" + plain:                             plain + " speaks plain text, not TLS: redis:// is right",
 		"rediss://" + locked:                            locked + " speaks plain text, not TLS: redis:// is right",
 		"rediss-sentinel://" + plain + "?master=main":   plain + " speaks plain text, not TLS: redis-sentinel:// is right",
+		"redis://" + other:                              other + " is an HTTP server and answers with HTTP: the address of a Redis is right",
+		"rediss://" + other:                             other + " is an HTTP server and answers with HTTP: the address of a Redis is right",
 		// nothing can be told
 		"redis://" + plain:   "",
 		"redis://" + ends:    "",
 		"redis://" + none:    "",
 		"rediss://" + secure: "",
 		"rediss://" + ends:   "",
-		"redis://" + other:   "",
-		"rediss://" + other:  "",
 		"unix:///no/such":    "",
 		"embedded":           "",
 	} {
