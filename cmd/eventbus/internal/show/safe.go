@@ -51,17 +51,20 @@ func Line(s string) string {
 	return Text(strings.Join(parts, "; "))
 }
 
-// Cut returns at most n characters of Text(s), with an ellipsis where some are
-// left out.
+// Cut returns at most n characters of Text(s). Where some are left out, an ellipsis
+// stands for them in the first half: errors begin with what was done and end with the
+// cause.
 func Cut(s string, n int) string {
-	// a character is at most 4 bytes, so that the rest need not be looked at
-	if len(s) > 4*n {
-		s = s[:4*n]
+	// A character is at most 4 bytes, so that the middle need not be looked at, and one
+	// that is cut there is not shown.
+	if most := 4 * n; len(s) > 2*most {
+		s = s[:most] + s[len(s)-most:]
 	} else if utf8.RuneCountInString(Text(s)) <= n {
 		return Text(s)
 	}
 	r := []rune(Text(s))
-	return string(r[:min(n-1, len(r))]) + "…"
+	head := (n - 1) / 3
+	return string(r[:head]) + "…" + string(r[len(r)-(n-1-head):])
 }
 
 // escapeJSON writes what is not printable in one line of JSON text as \u

@@ -42,9 +42,12 @@ func TestLine(t *testing.T) {
 func TestCut(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "short", show.Cut("short", 5))
-	require.Equal(t, "shor…", show.Cut("shorter", 5))
-	require.Equal(t, "üüü…", show.Cut(strings.Repeat("ü", 1<<20), 4))
-	require.Equal(t, `\x1b[31m\x…`, show.Cut(strings.Repeat("\x1b[31m", 9), 11))
+	require.Equal(t, "s…ter", show.Cut("shorter", 5))
+	require.Equal(t, "ü…üü", show.Cut(strings.Repeat("ü", 1<<20), 4))
+	require.Equal(t, "üü…üüüü", show.Cut(strings.Repeat("ü", 1<<20), 7))
+	require.Equal(t, "注…終端", show.Cut("注"+strings.Repeat("文", 1000)+"終端", 4))
+	require.Equal(t, `\x1…1b[31m`, show.Cut(strings.Repeat("\x1b[31m", 9), 10))
+	require.Equal(t, "call the hand… connect: connection refused", show.Cut("call the handler at 127.0.0.1:9091: dial tcp 127.0.0.1:9091: connect: connection refused", 42))
 }
 
 type item struct {
