@@ -28,6 +28,16 @@ func TestTextsOfExceptionsAreBounded(t *testing.T) {
 	require.Equal(t, strings.Repeat("訂", 1365)+"… 4098 bytes", toException("send", errors.New(strings.Repeat("訂", 1366))).Error())
 }
 
+// Who is told that a server is busy does not look for Redis.
+func TestBusyIsNoOutageOfRedis(t *testing.T) {
+	t.Parallel()
+	exception, ok := toException("listTopics", &busyError{errors.New("no room")}).(*thriftbus.Unavailable)
+	require.True(t, ok)
+	require.Equal(t, "the server is busy: no room", exception.Message)
+	meant, _ := fromException(exception)
+	require.ErrorIs(t, meant, eventbus.ErrUnavailable)
+}
+
 func bounded(t *testing.T, err error) {
 	t.Helper()
 	texts := []string{}
