@@ -16,7 +16,7 @@ import (
 //
 // Errors that any call may return: eventbus.ErrUnavailable, ErrRedisTooOld,
 // ErrLayoutMismatch, ErrWrongType, ErrClosed, ctx's error when ctx ends first, and of a
-// Client ErrUnreachable and ErrUnauthenticated. Each with arguments may return
+// Client ErrUnreachable, ErrBusy and ErrUnauthenticated. Each with arguments may return
 // ErrInvalidArgument. Each method names those that come in addition; of those of package
 // eventbus without its name.
 type API interface {

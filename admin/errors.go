@@ -15,16 +15,20 @@ var (
 	ErrTooManyJobs = errors.New("too many replays and discardings run")
 	// ErrUnauthenticated says that a call had no token, or a wrong one.
 	ErrUnauthenticated = errors.New("unauthenticated")
+	// ErrBusy says that a server has no room for the call now. Nothing was done; try
+	// again later. eventbus.ErrUnavailable matches as well.
+	ErrBusy error = unavailableError("the server is busy")
 	// ErrUnreachable says that a Client had no answer from its server. What was asked
 	// may be done, unless the error says that it was not made, or is that of a
 	// connection that was refused.
 	// eventbus.ErrUnavailable matches as well.
-	ErrUnreachable error = unreachable{}
+	ErrUnreachable error = unavailableError("cannot be reached")
 )
 
-type unreachable struct{}
+// unavailableError is an ErrUnavailable of another text than that of Redis.
+type unavailableError string
 
-func (unreachable) Error() string { return "cannot be reached" }
+func (e unavailableError) Error() string { return string(e) }
 
 // Unwrap makes errors.Is(err, eventbus.ErrUnavailable) hold.
-func (unreachable) Unwrap() error { return eventbus.ErrUnavailable }
+func (unavailableError) Unwrap() error { return eventbus.ErrUnavailable }

@@ -52,6 +52,7 @@ var codes = []struct {
 	{eventbus.ErrRedisTooOld, "redis_too_old", unavailable},
 	{eventbus.ErrLayoutMismatch, "layout_mismatch", unavailable},
 	{eventbus.ErrClosed, "closed", unavailable},
+	{ErrBusy, "busy", unavailable},
 	{eventbus.ErrUnavailable, "unavailable", unavailable},
 	{context.Canceled, "unavailable", unavailable},
 	{context.DeadlineExceeded, "unavailable", unavailable},

@@ -61,15 +61,7 @@ func (f *face) roomOfGroups(ctx context.Context, topic string) error {
 
 func roomFor(ctx context.Context, bytes int64) error {
 	if err := port.Room(ctx, bytes); err != nil {
-		return &busyError{err}
+		return fmt.Errorf("%w: %w", ErrBusy, err)
 	}
 	return nil
 }
-
-// busyError is that of a call for which there is no room now. It matches
-// eventbus.ErrUnavailable, and says nothing of Redis, which is not to blame.
-type busyError struct{ err error }
-
-func (e *busyError) Error() string        { return "the server is busy: " + e.err.Error() }
-func (e *busyError) Unwrap() error        { return e.err }
-func (e *busyError) Is(target error) bool { return target == eventbus.ErrUnavailable }

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -31,10 +32,11 @@ func TestTextsOfExceptionsAreBounded(t *testing.T) {
 // Who is told that a server is busy does not look for Redis.
 func TestBusyIsNoOutageOfRedis(t *testing.T) {
 	t.Parallel()
-	exception, ok := toException("listTopics", &busyError{errors.New("no room")}).(*thriftbus.Unavailable)
+	exception, ok := toException("listTopics", fmt.Errorf("%w: no room", ErrBusy)).(*thriftbus.Unavailable)
 	require.True(t, ok)
 	require.Equal(t, "the server is busy: no room", exception.Message)
 	meant, _ := fromException(exception)
+	require.ErrorIs(t, meant, ErrBusy)
 	require.ErrorIs(t, meant, eventbus.ErrUnavailable)
 }
 

@@ -115,14 +115,14 @@ exception Conflict {
 }
 
 /**
- * Redis cannot be reached, or cannot be used as it is; or the server is stopping.
+ * Redis cannot be reached, or cannot be used as it is; or the server is busy, or stopping.
  * What was asked may be done, unless the message says otherwise: read it again.
  */
 exception Unavailable {
   /** What does not answer, and whether what was asked may be done, for people. */
   1: string message
   /**
-   * "unavailable" and "closed" may pass by themselves; "redis_too_old",
+   * "unavailable", "busy" and "closed" may pass by themselves; "redis_too_old",
    * "layout_mismatch" and "wrong_type" will not.
    */
   2: string code

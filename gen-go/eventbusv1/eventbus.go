@@ -1434,12 +1434,12 @@ func (Conflict) TExceptionType() thrift.TExceptionType {
 
 var _ thrift.TException = (*Conflict)(nil)
 
-// Redis cannot be reached, or cannot be used as it is; or the server is stopping.
+// Redis cannot be reached, or cannot be used as it is; or the server is busy, or stopping.
 // What was asked may be done, unless the message says otherwise: read it again.
 // 
 // Attributes:
 //  - Message: What does not answer, and whether what was asked may be done, for people.
-//  - Code: "unavailable" and "closed" may pass by themselves; "redis_too_old",
+//  - Code: "unavailable", "busy" and "closed" may pass by themselves; "redis_too_old",
 // "layout_mismatch" and "wrong_type" will not.
 type Unavailable struct {
   Message string `thrift:"message,1" db:"message" json:"message"`

@@ -230,7 +230,7 @@ func remoteHint(err error, secure bool) string {
 		return "the server may speak TLS (--admin-tls and --admin-ca ask for it), be stopping, have no place free, or be no admin service"
 	case errors.Is(err, admin.ErrUnreachable):
 		return "--admin or EVENTBUS_ADMIN says where the admin service is; eventbus serve runs one"
-	case errors.Is(err, eventbus.ErrUnavailable):
+	case errors.Is(err, eventbus.ErrUnavailable) && !errors.Is(err, admin.ErrBusy):
 		return "the server cannot use its Redis; its log says more"
 	}
 	return ""
