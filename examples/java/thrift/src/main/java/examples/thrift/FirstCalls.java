@@ -21,7 +21,7 @@ public final class FirstCalls {
         String host = args[0];
         int port = Integer.parseInt(args[1]);
 
-        TProtocol p = new TBinaryProtocol(new TFramedTransport(new TSocket(host, port)));
+        TProtocol p = new TBinaryProtocol(new TFramedTransport(new TSocket(host, port, 15_000)));
         p.getTransport().open();
         EventAdmin.Client admin = new EventAdmin.Client(new TMultiplexedProtocol(p, "EventAdmin"));
         EventBus.Client bus = new EventBus.Client(new TMultiplexedProtocol(p, "EventBus"));
