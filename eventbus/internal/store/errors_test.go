@@ -93,7 +93,7 @@ func TestWhoseDeadlineItWas(t *testing.T) {
 		} {
 			own, cancel := Within(c.of, 2*time.Second)
 			defer cancel()
-			time.Sleep(3 * time.Second) // of the bubble
+			<-time.After(3 * time.Second) // by the clock of the bubble
 			for _, ctx := range []context.Context{c.of, own} {
 				err := s.wrap(ctx, "do it", network)
 				require.ErrorIs(t, err, c.is, what)
