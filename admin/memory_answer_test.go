@@ -111,7 +111,14 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 		groups = append(groups, eventbus.GroupConfig{Name: fmt.Sprint("g", i)})
 	}
 	require.NoError(t, s.CreateTopic(t.Context(), many, eventbus.TopicConfig{Groups: groups}))
-	for i := range admin.MaxPage - 2 {
+	const late = "late"
+	require.NoError(t, s.CreateTopic(t.Context(), late, eventbus.TopicConfig{}))
+	for i := range batch {
+		batch[i] = eventbus.Message{Value: i, ID: fmt.Sprintf("%0255d", i), Delay: time.Hour}
+	}
+	_, err = s.SendBatch(t.Context(), late, batch)
+	require.NoError(t, err)
+	for i := range admin.MaxPage - 3 {
 		require.NoError(t, s.CreateTopic(t.Context(), fmt.Sprint("other", i), eventbus.TopicConfig{}))
 	}
 
@@ -134,6 +141,10 @@ func TestListingCostsNoMoreThanOnePage(t *testing.T) {
 		"topics": {32, maxGrowth / 3, func(c *admin.Client) (int, error) {
 			p, err := c.ListTopics(t.Context(), admin.Page{Limit: admin.MaxPage})
 			return len(p.Topics), err
+		}},
+		"delayed": {40, maxGrowth / 3, func(c *admin.Client) (int, error) {
+			p, err := c.ListDelayed(t.Context(), late, "", eventbus.DelayedQuery{Limit: admin.MaxPage})
+			return len(p.Events), err
 		}},
 		"figures": {40, maxGrowth / 3, func(c *admin.Client) (int, error) {
 			all, err := c.Stats(t.Context(), many)
