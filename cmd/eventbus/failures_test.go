@@ -104,7 +104,7 @@ func testFailuresListAndShow(t *testing.T, b *bed) {
 
 	sheet := b.ok("failures", "show", "orders", f.ID)
 	require.False(t, containsControl(strings.ReplaceAll(sheet, "\n", "")))
-	require.Contains(t, sheet, `Payload       \x1b[31m\a\u009b2J\r\nnext\u202exxx`)
+	require.Contains(t, sheet, `Payload       \x1b[31m\a\u009b2J\r\nnext\u202elong long`)
 	require.Equal(t, payload, b.ok("failures", "show", "orders", f.ID, "--payload"))
 	shown := object[failureObject](b, b.ok("failures", "show", "orders", f.ID, "-o", "json"))
 	require.Equal(t, f.EventID, shown.Event["id"])
