@@ -151,12 +151,18 @@ func TestRemovalTakesDelayedEventsAlong(t *testing.T) {
 	until(t, due.Add(500*time.Millisecond))
 	require.Empty(t, gone(), "it has come back")
 
-	// One of the same name begins anew.
+	// One of the same name begins anew, and the running processes of both groups join it.
 	require.NoError(t, w.sender.Topics().Create(t.Context(), topic, eventbus.TopicConfig{}))
-	ids = append(ids, w.after(200*time.Millisecond))
+	require.Eventually(t, func() bool {
+		now, err := w.sender.Topics().Get(t.Context(), topic)
+		return err == nil && len(now.Groups) == 2
+	}, patience, tick)
+	last := w.after(200 * time.Millisecond)
+	ids = append(ids, last)
 	w.awaitAll(t, ids, patience)
+	other.awaitAll(t, []string{last}, patience)
 	until(t, due.Add(sweep))
 	w.awaitIdle()
 	w.requireOnce(t, ids)
-	require.Zero(t, other.count())
+	require.Equal(t, map[string]int{last: 1}, other.runs)
 }
