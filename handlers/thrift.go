@@ -105,8 +105,9 @@ type ThriftConfig struct {
 //
 // HandleConfig.Breaker keeps events from using up their attempts while the server
 // is away: it counts calls without a connection, without an answer in time, and with
-// an answer that is not one of EventHandler's; but no outcome, nor the exception
-// INTERNAL_ERROR, with which runtimes answer when the method has thrown something.
+// an answer that is not one of EventHandler's; but no outcome, nor the exceptions
+// INTERNAL_ERROR and UNKNOWN, with which runtimes answer when the method has thrown
+// something, nor an answer without a HandleResult.
 type Thrift struct {
 	address string
 	cfg     ThriftConfig // with all defaults

@@ -82,7 +82,7 @@ func TestThrift_StrangeAnswers(t *testing.T) {
 		"another call":        {ThriftConfig{}, framed(reply(t, "handle", thrift.REPLY, 2, doneReply())), true, "it answers the call 2, where 1 was asked; the server must answer each call once, in its order"},
 		"another method":      {ThriftConfig{}, framed(reply(t, "sing", thrift.REPLY, 1, doneReply())), true, `it answers "sing", where handle was asked`},
 		"a call":              {ThriftConfig{}, framed(reply(t, "handle", thrift.CALL, 1, doneReply())), true, "it is a message of type 1, not a reply (2)"},
-		"no result":           {ThriftConfig{}, framed(reply(t, "handle", thrift.REPLY, 1, &thriftbus.EventHandlerHandleResult{})), true, "it holds no HandleResult"},
+		"no result":           {ThriftConfig{}, framed(reply(t, "handle", thrift.REPLY, 1, &thriftbus.EventHandlerHandleResult{})), true, "it holds no HandleResult; its method returned nothing: it must return one, DONE where all is well"},
 		"TLS":                 {ThriftConfig{}, []byte("\x15\x03\x01\x00\x02\x02\x46"), true, "the answer is TLS, and this side speaks the binary protocol in frames"},
 	} {
 		t.Run(name, func(t *testing.T) {

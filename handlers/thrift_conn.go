@@ -161,7 +161,7 @@ func (c *thriftConn) receive() (result *thriftbus.HandleResult_, complete bool, 
 		return nil, false, err
 	}
 	if reply.Success == nil {
-		return nil, true, &strangeAnswerError{"it holds no HandleResult"}
+		return nil, true, errNoResult
 	}
 	return reply.Success, true, nil
 }

@@ -38,11 +38,24 @@ func (e *ThriftError) Error() string {
 func (e *ThriftError) Unwrap() error { return e.Err }
 
 // Answered tells the circuit breaker that the server is not down: its method threw
-// something at this event. Any other exception, such as over an unknown method, says
-// that no event can be handled there.
+// something at this event, or returned nothing for it. Any other exception, such as over
+// an unknown method, says that no event can be handled there.
 func (e *ThriftError) Answered() bool {
+	if errors.Is(e.Err, errNoResult) {
+		return true
+	}
 	var exception thrift.TApplicationException
-	return errors.As(e.Err, &exception) && exception.TypeId() == thrift.INTERNAL_ERROR
+	return errors.As(e.Err, &exception) && isThrown(exception)
+}
+
+// isThrown tells that a server answers so when its method has thrown something: those of
+// Java, Go and Python with INTERNAL_ERROR, those of C++ and JavaScript with UNKNOWN.
+func isThrown(exception thrift.TApplicationException) bool {
+	switch exception.TypeId() {
+	case thrift.INTERNAL_ERROR, thrift.UNKNOWN_APPLICATION_EXCEPTION:
+		return true
+	}
+	return false
 }
 
 // Steps of a call, for errors.
@@ -57,6 +70,9 @@ const (
 
 // errThriftClosed is the cause of a call's end that Close brought about.
 var errThriftClosed = fmt.Errorf("it was closed: %w", net.ErrClosed)
+
+// errNoResult is what is wrong with an answer to handle in which nothing stands.
+var errNoResult = errors.New("it holds no HandleResult")
 
 // strangeAnswerError says in what way an answer is not the one that was asked for.
 type strangeAnswerError struct{ what string }

@@ -93,6 +93,8 @@ func (t *Thrift) answerHint(err error, head []byte) string {
 			return "the server serves something else there: it must serve EventHandler" + t.named()
 		}
 		return ""
+	case errors.Is(err, errNoResult):
+		return "its method returned nothing: it must return one, DONE where all is well"
 	case errors.As(err, &strange):
 		return "the server must answer each call once, in its order, with what EventHandler returns"
 	}

@@ -261,14 +261,16 @@ func answered(err error) bool {
 	return errors.As(err, &e) && e.Answered()
 }
 
-// Of exceptions one alone says that the handler itself has failed; where nothing is
-// answered the server may be down.
+// Of exceptions two alone say that the handler itself has failed, and so does an answer
+// without a result; where nothing is answered the server may be down.
 func TestThrift_Answered(t *testing.T) {
 	t.Parallel()
 	for kind := int32(thrift.UNKNOWN_APPLICATION_EXCEPTION); kind <= thrift.VALIDATION_FAILED; kind++ {
 		err := &ThriftError{Step: stepException, Err: thrift.NewTApplicationException(kind, "")}
-		require.Equal(t, kind == thrift.INTERNAL_ERROR, answered(eventbus.RetryAfter(0, err)), kind)
+		thrown := kind == thrift.INTERNAL_ERROR || kind == thrift.UNKNOWN_APPLICATION_EXCEPTION
+		require.Equal(t, thrown, answered(eventbus.RetryAfter(0, err)), kind)
 	}
+	require.True(t, answered(&ThriftError{Step: stepAnswer, Err: errNoResult}))
 	for _, err := range []error{context.DeadlineExceeded, io.EOF, errThriftClosed, &strangeAnswerError{}} {
 		require.False(t, answered(&ThriftError{Step: stepAnswer, Err: err}), err)
 	}

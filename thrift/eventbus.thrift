@@ -855,8 +855,9 @@ struct HandleResult {
 /**
  * Served by a process that hosts a handler; the bus is its client. An exception
  * of any kind, or no answer in the handler's time, is a failed attempt. For the circuit
- * breaker neither a HandleResult counts nor the exception INTERNAL_ERROR, with which
- * runtimes answer when handle has thrown something: the process is not down.
+ * breaker neither a HandleResult counts, nor that handle returned none, nor the exceptions
+ * INTERNAL_ERROR and UNKNOWN, with which runtimes answer when handle has thrown something:
+ * the process is not down.
  */
 service EventHandler {
   /** Handles an event for the handler that it names. The bus may call again with the same one: tell by its id. */

@@ -29410,8 +29410,9 @@ func (p *EventBusSendBatchResult) String() string {
 
 type EventHandler interface {  //Served by a process that hosts a handler; the bus is its client. An exception
   //of any kind, or no answer in the handler's time, is a failed attempt. For the circuit
-  //breaker neither a HandleResult counts nor the exception INTERNAL_ERROR, with which
-  //runtimes answer when handle has thrown something: the process is not down.
+  //breaker neither a HandleResult counts, nor that handle returned none, nor the exceptions
+  //INTERNAL_ERROR and UNKNOWN, with which runtimes answer when handle has thrown something:
+  //the process is not down.
 
   // Handles an event for the handler that it names. The bus may call again with the same one: tell by its id.
   // 
@@ -29422,8 +29423,9 @@ type EventHandler interface {  //Served by a process that hosts a handler; the b
 
 //Served by a process that hosts a handler; the bus is its client. An exception
 //of any kind, or no answer in the handler's time, is a failed attempt. For the circuit
-//breaker neither a HandleResult counts nor the exception INTERNAL_ERROR, with which
-//runtimes answer when handle has thrown something: the process is not down.
+//breaker neither a HandleResult counts, nor that handle returned none, nor the exceptions
+//INTERNAL_ERROR and UNKNOWN, with which runtimes answer when handle has thrown something:
+//the process is not down.
 type EventHandlerClient struct {
   c thrift.TClient
   meta thrift.ResponseMeta
