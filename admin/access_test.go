@@ -83,22 +83,23 @@ func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
 	t.Parallel()
 	s, _ := service(t)
 	ca := certtest.New(t)
+	own := []tls.Certificate{ca.Issue("127.0.0.1")}
 	for _, listen := range []string{":0", "0.0.0.0:0", "[::]:0", "192.0.2.1:0"} {
 		_, err := admin.Listen(s, admin.ServerConfig{Listen: listen})
 		require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
 		require.ErrorContains(t, err, "set a token, or TLS")
 		for _, open := range []*tls.Config{
-			{}, // anybody speaks it
-			{ClientAuth: tls.RequireAnyClientCert, ClientCAs: ca.Pool},
-			{ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: ca.Pool},
-			{ClientAuth: tls.RequireAndVerifyClientCert}, // of any authority in the world
+			{Certificates: own}, // anybody speaks it
+			{Certificates: own, ClientAuth: tls.RequireAnyClientCert, ClientCAs: ca.Pool},
+			{Certificates: own, ClientAuth: tls.VerifyClientCertIfGiven, ClientCAs: ca.Pool},
+			{Certificates: own, ClientAuth: tls.RequireAndVerifyClientCert}, // of any authority in the world
 		} {
 			_, err = admin.Listen(s, admin.ServerConfig{Listen: listen, TLS: open})
-			require.ErrorIs(t, err, eventbus.ErrInvalidArgument, listen)
+			require.ErrorContains(t, err, "invalid Listen ", listen)
 		}
 	}
 	for listen, cfg := range map[string]admin.ServerConfig{
-		":0": {Token: "t"}, "0.0.0.0:0": {TLS: &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool}}, "localhost:0": {}, "127.0.0.1:0": {},
+		":0": {Token: "t"}, "0.0.0.0:0": {TLS: &tls.Config{Certificates: own, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool}}, "localhost:0": {}, "127.0.0.1:0": {},
 	} {
 		cfg.Listen = listen
 		server, err := admin.Listen(s, cfg)
@@ -121,6 +122,26 @@ func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
 		require.Equal(t, "Token", one.Field)
 		require.Equal(t, one, other, "one rule for both sides")
 		require.NotContains(t, here.Error(), token)
+	}
+}
+
+// A server without a certificate of its own would turn every client away.
+func TestTLSNeedsACertificate(t *testing.T) {
+	t.Parallel()
+	s, _ := service(t)
+	ca := certtest.New(t)
+	own := ca.Issue("127.0.0.1")
+	_, err := admin.Listen(s, admin.ServerConfig{Listen: "127.0.0.1:0", TLS: &tls.Config{ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: ca.Pool}})
+	require.ErrorIs(t, err, eventbus.ErrInvalidArgument)
+	require.ErrorContains(t, err, "start the admin service: invalid TLS: it has no certificate")
+	for name, right := range map[string]*tls.Config{
+		"Certificates":       {Certificates: []tls.Certificate{own}},
+		"GetCertificate":     {GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &own, nil }},
+		"GetConfigForClient": {GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return nil, nil }},
+	} {
+		server, err := admin.Listen(s, admin.ServerConfig{Listen: "127.0.0.1:0", TLS: right})
+		require.NoError(t, err, name)
+		require.NoError(t, server.Close())
 	}
 }
 

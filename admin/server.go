@@ -36,7 +36,7 @@ type ServerConfig struct {
 	// that others than this machine reach, and an empty one, which is all addresses,
 	// need a Token, or TLS with clients' certificates.
 	Listen string
-	// TLS makes every client speak TLS. With ClientAuth set to
+	// TLS makes every client speak TLS; it needs a certificate. With ClientAuth set to
 	// tls.RequireAndVerifyClientCert in it, and ClientCAs to who signs their
 	// certificates, they need certificates.
 	TLS *tls.Config
@@ -105,6 +105,11 @@ func Listen(api API, cfg ServerConfig) (*Server, error) {
 // ClientCAs, one of any authority that the system knows would do, and anybody gets that.
 func certified(c *tls.Config) bool {
 	return c != nil && c.ClientAuth == tls.RequireAndVerifyClientCert && c.ClientCAs != nil
+}
+
+// canServe tells that there is no TLS, or that it may have a certificate to show.
+func canServe(c *tls.Config) bool {
+	return c == nil || len(c.Certificates) > 0 || c.GetCertificate != nil || c.GetConfigForClient != nil
 }
 
 // Addr is the address on which the server listens.
@@ -197,6 +202,9 @@ func (cfg *ServerConfig) address() (*net.TCPAddr, error) {
 		bad = append(bad, wrong(fmt.Sprintf("%v; HOST:PORT is right", err)))
 	case !address.IP.IsLoopback() && !certified(cfg.TLS) && cfg.Token == "":
 		bad = append(bad, wrong("others than this machine reach it, and anybody could change everything; set a token, or TLS with clients' certificates, or listen on 127.0.0.1"))
+	}
+	if !canServe(cfg.TLS) {
+		bad = append(bad, &eventbus.ArgumentError{Field: "TLS", Reason: "it has no certificate, without which every client is turned away; set Certificates, or GetCertificate"})
 	}
 	return address, errors.Join(append(bad, checkToken(cfg.Token))...)
 }
