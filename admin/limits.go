@@ -9,10 +9,10 @@ import (
 // Limits are what clients can use of a server. Fields of 0 or less mean the default:
 // none can be switched off, since strangers may reach the port.
 type Limits struct {
-	// MaxConnections is how many connections are open at once. One more takes the
-	// place of one that has said nothing for a second, or of the one that nobody has
-	// used for the longest time; calls under way are never ended for it. It is lowered to half of the files that the process may
-	// open. Defaults to 512.
+	// MaxConnections is how many connections are open at once. One more takes the place
+	// of one that has said nothing for a second, or of the one that nobody has used for
+	// the longest time; calls under way are never ended for it. It is lowered to half of
+	// the files that the process may open. Defaults to 512.
 	MaxConnections int
 	// MaxMessage is how many bytes a message, or an answer, may have, framed or not;
 	// at most 256 MiB. Defaults to 16 384 000, the greatest frame that Thrift's
@@ -25,10 +25,10 @@ type Limits struct {
 	// reckons what they cost it; a message that finds it in use waits, and a client
 	// that has some of it and sends, or takes, less than 1 MiB a second meanwhile is
 	// closed, as is one with a large message that sends less than 8 MiB a second for
-	// longer than 700 ms, while others wait for theirs. Small
-	// calls never wait: an event of up to 12 KiB, or a batch of up to 30 small ones. It
-	// is raised to what one message of MaxMessage costs. With garbage that is not
-	// collected yet the process may use about twice as much. Defaults to 24 MiB.
+	// longer than 700 ms, while others wait for theirs. Small calls never wait: an event
+	// of up to 12 KiB, or a batch of up to 30 small ones. It is raised to what one
+	// message of MaxMessage costs. With garbage that is not collected yet the process
+	// may use about twice as much. Defaults to 24 MiB.
 	Memory int64
 	// FirstByte is for how long a new connection may be silent. Defaults to 10 s.
 	FirstByte time.Duration

@@ -28,8 +28,9 @@ type JobRecord struct {
 
 // JobRecords keeps the records of jobs, over the bus's own connections. Errors of all
 // methods: ErrUnavailable, ErrRedisTooOld, ErrLayoutMismatch, ErrWrongType (of the
-// record's key), ErrClosed, and ctx's error when that ends first. It is what package admin is built on; a program that replays or
-// discards failures calls Failures, or an admin.Service.
+// record's key), ErrClosed, and ctx's error when that ends first. It is what package
+// admin is built on; a program that replays or discards failures calls Failures, or an
+// admin.Service.
 type JobRecords struct{ bus *Bus }
 
 // JobRecords returns the records of jobs of the bus's namespace.
