@@ -181,6 +181,14 @@ func TestWrongArgumentsAreToldAlike(t *testing.T) {
 			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: eventbus.Raw{}, Delay: 1, DueAt: time.Unix(1, 0).UTC()}})
 			return err
 		},
+		"seconds": func(api admin.API) error {
+			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: eventbus.Raw{}, DueAt: time.UnixMilli(1_796_000_000).UTC()}})
+			return err
+		},
+		"before so many seconds": func(api admin.API) error {
+			_, err := api.DiscardFailures(ctx, topic, "default", eventbus.FailureFilter{Before: time.UnixMilli(1_796_000_000).UTC()})
+			return err
+		},
 		"too late": func(api admin.API) error {
 			_, err := api.SendBatch(ctx, topic, []eventbus.Message{{Value: eventbus.Raw{}, DueAt: time.Date(200_000_000, 1, 1, 0, 0, 0, 0, time.UTC)}})
 			return err

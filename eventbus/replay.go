@@ -25,7 +25,7 @@ type FailureFilter struct {
 	// Handler picks those of one handler.
 	Handler string
 	// Before picks those that failed last before this time, by Redis's clock, which is
-	// after 1970.
+	// after 3 March 1973: an earlier one was given in seconds where milliseconds are meant.
 	Before time.Time
 	// All picks all.
 	All bool
@@ -50,8 +50,11 @@ func (filter FailureFilter) Validate() error {
 	case len(filter.IDs) == 0 && !byOther:
 		bad = append(bad, errs.Invalid("filter", nil, "it picks nothing; give ids, a handler, a time before which, or say that all are meant"))
 	}
-	if !filter.Before.IsZero() && filter.Before.Before(time.UnixMilli(1)) {
-		bad = append(bad, errs.Invalid("Before", filter.Before, "a time after 1970 is right"))
+	switch before := filter.Before; {
+	case inSeconds(before):
+		bad = append(bad, errs.Invalid("Before", before, "%s", wasInSeconds))
+	case !before.IsZero() && before.Before(time.UnixMilli(1)):
+		bad = append(bad, errs.Invalid("Before", before, "a time after 1970 is right"))
 	}
 	if filter.Handler != "" {
 		bad = append(bad, name.Check("handler id", filter.Handler))

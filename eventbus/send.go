@@ -36,7 +36,9 @@ type Message struct {
 	// is added before it is due does not get it.
 	Delay time.Duration
 	// DueAt is when the event is handed out, by Redis's clock; at most MaxDelay from
-	// now. A time in the past is at once; so is the zero time where Delay is 0.
+	// now. A time in the past is at once; so is the zero time where Delay is 0. One from
+	// 1970 to 3 March 1973 is an error: it was given in seconds where milliseconds are
+	// meant.
 	DueAt time.Time
 }
 
@@ -180,9 +182,19 @@ func checkDue(m Message, now time.Time) error {
 		return errs.Invalid("Delay", m.Delay, "at most %v, ten years, are right", MaxDelay)
 	case m.DueAt.Sub(now) > MaxDelay+24*time.Hour:
 		return errs.Invalid("DueAt", m.DueAt, "it is more than ten years from now")
+	case inSeconds(m.DueAt):
+		return errs.Invalid("DueAt", m.DueAt, "%s", wasInSeconds)
 	}
 	return nil
 }
+
+// inSeconds tells of a time that it was given in seconds where milliseconds are meant:
+// whoever does so with a time of today gets one of January 1970.
+func inSeconds(t time.Time) bool {
+	return t.After(time.UnixMilli(0)) && !t.After(time.UnixMilli(99_999_999_999))
+}
+
+const wasInSeconds = "it seems to have been given in seconds, and taken for milliseconds; a time before 3 March 1973 is not right"
 
 func tooLarge(size, most int, what, instead string) error {
 	return fmt.Errorf("%w: %w: %s %d bytes, at most %d are allowed; %s", errs.PayloadTooLarge, errs.InvalidArgument, what, size, most, instead)

@@ -366,7 +366,10 @@ struct Message {
   4: optional map<string, string> headers
   /** Hands the event out so long after Redis has taken it; at most ten years. Default 0: at once. */
   5: optional i64 delay_ms
-  /** Hands the event out at this time, by Redis's clock; one in the past is at once. Goes without delay_ms. */
+  /**
+   * Hands the event out at this time, by Redis's clock; one in the past is at once, but for those from 1970 to
+   * 3 March 1973, which are an InvalidArgument: they were given in seconds. Goes without delay_ms.
+   */
   6: optional i64 due_at_ms
 }
 
@@ -479,7 +482,7 @@ struct FailureSelection {
   3: optional list<string> ids
   /** Those of this handler; with before_ms those that are both. */
   4: optional string handler
-  /** Those that failed last before this time, which is after 1970. */
+  /** Those that failed last before this time; one before 3 March 1973 is an InvalidArgument: it was given in seconds. */
   5: optional i64 before_ms
   /** Each one. */
   6: optional bool all

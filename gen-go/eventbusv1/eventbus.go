@@ -5837,7 +5837,8 @@ func (p *HandlerPage) String() string {
 //  - ID: 1 to 255 bytes of UTF-8 without control characters. Default: a new UUIDv7.
 //  - Headers: CloudEvents extension attributes: names of a to z and 0 to 9, at most 20 characters.
 //  - DelayMs: Hands the event out so long after Redis has taken it; at most ten years. Default 0: at once.
-//  - DueAtMs: Hands the event out at this time, by Redis's clock; one in the past is at once. Goes without delay_ms.
+//  - DueAtMs: Hands the event out at this time, by Redis's clock; one in the past is at once, but for those from 1970 to
+// 3 March 1973, which are an InvalidArgument: they were given in seconds. Goes without delay_ms.
 type Message struct {
   Payload []byte `thrift:"payload,1" db:"payload" json:"payload"`
   ContentType *string `thrift:"content_type,2" db:"content_type" json:"content_type,omitempty"`
@@ -7813,7 +7814,7 @@ func (p *FailurePage) String() string {
 //  - Group: Empty: the server's.
 //  - Ids: These, at most 1000, in whichever state; goes with none of the others.
 //  - Handler: Those of this handler; with before_ms those that are both.
-//  - BeforeMs: Those that failed last before this time, which is after 1970.
+//  - BeforeMs: Those that failed last before this time; one before 3 March 1973 is an InvalidArgument: it was given in seconds.
 //  - All: Each one.
 //  - State: Default DEAD.
 type FailureSelection struct {

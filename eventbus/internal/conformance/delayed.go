@@ -16,7 +16,7 @@ func delayed() []test {
 		{"ComesWhenItIsDue", delayedComesWhenDue},
 		{"ShortOnesDoNotWaitForLongOnes", delayedShortBeforeLong},
 		{"OfThePastComesAtOnce", delayedOfThePast},
-		{"TooFarIsRefused", delayedTooFarIsRefused},
+		{"WrongTimeIsRefused", delayedWrongTimeIsRefused},
 		{"PayloadAndAttributesArriveWhole", delayedArrivesWhole},
 		{"BatchIsAllOrNothing", delayedBatch},
 		{"ReachesEachGroupOnce", delayedReachesEachGroup},
@@ -105,7 +105,7 @@ func delayedOfThePast(e *env) {
 	p := e.run("h", nil)
 	for _, option := range []eventbus.SendOption{
 		eventbus.WithDelay(0), eventbus.WithDelay(-1), eventbus.WithDelay(math.MinInt64), eventbus.WithDueAt(time.Time{}),
-		eventbus.WithDueAt(time.Unix(0, 0)), eventbus.WithDueAt(time.Now().Add(-time.Hour)), eventbus.WithDueAt(time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC)),
+		eventbus.WithDueAt(time.Unix(0, 0)), eventbus.WithDueAt(time.UnixMilli(100_000_000_000)), eventbus.WithDueAt(time.Now().Add(-time.Hour)), eventbus.WithDueAt(time.Date(1, 1, 1, 0, 0, 0, 1, time.UTC)),
 	} {
 		id, err := e.bus.Send(e.Context(), e.topic, "x", option)
 		require.NoError(e, err)
@@ -113,7 +113,7 @@ func delayedOfThePast(e *env) {
 	}
 }
 
-func delayedTooFarIsRefused(e *env) {
+func delayedWrongTimeIsRefused(e *env) {
 	e.create(eventbus.TopicConfig{})
 	for name, options := range map[string][]eventbus.SendOption{
 		"delay":           {eventbus.WithDelay(eventbus.MaxDelay + 1)},
@@ -121,6 +121,9 @@ func delayedTooFarIsRefused(e *env) {
 		"time":            {eventbus.WithDueAt(time.Now().AddDate(11, 0, 0))},
 		"time, on Redis":  {eventbus.WithDueAt(time.Now().Add(eventbus.MaxDelay + time.Hour))},
 		"300 years":       {eventbus.WithDueAt(time.Now().AddDate(300, 0, 0))},
+		"seconds":         {eventbus.WithDueAt(time.UnixMilli(time.Now().Add(time.Hour).Unix()))},
+		"few seconds":     {eventbus.WithDueAt(time.UnixMilli(1))},
+		"many seconds":    {eventbus.WithDueAt(time.UnixMilli(99_999_999_999))},
 		"delay and a due": {eventbus.WithDelay(1), eventbus.WithDueAt(time.Now().Add(time.Hour))},
 	} {
 		_, err := e.bus.Send(e.Context(), e.topic, "x", options...)

@@ -209,6 +209,7 @@ func failureQuestionsAreChecked(e *env) {
 		"ids with a state":   {IDs: []string{"a"}, State: eventbus.Dead},
 		"before 1970":        {Before: time.Unix(0, -1)},
 		"1970":               {Before: time.Unix(0, 0)},
+		"seconds":            {Before: time.UnixMilli(time.Now().Unix())},
 	} {
 		_, err := e.bus.Failures().Replay(e.Context(), e.topic, filter)
 		require.ErrorIs(e, err, eventbus.ErrInvalidArgument, name)
