@@ -2,6 +2,7 @@ package credentials
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
@@ -58,17 +59,45 @@ func Pair(cert, key File) (tls.Certificate, error) {
 	if err := errors.Join(certErr, keyErr); err != nil {
 		return tls.Certificate{}, err
 	}
-	if _, err := cert.certificates(certText); err != nil {
+	certificates, err := cert.certificates(certText)
+	if err != nil {
 		return tls.Certificate{}, err
 	}
-	pair, err := tls.X509KeyPair(certText, keyText)
-	switch {
-	case err == nil:
-		return pair, nil
-	case strings.Contains(err.Error(), "does not match"): // it has no type
+	if private, err := keyOf(keyText); err == nil && !belongs(private, certificates[0]) {
 		return tls.Certificate{}, key.wrong("the key does not belong to the certificate of %s, %s", cert.Setting, cert.Path)
 	}
-	return tls.Certificate{}, key.wrong("its private key cannot be used: %w", err)
+	pair, err := tls.X509KeyPair(certText, keyText)
+	if err != nil {
+		return tls.Certificate{}, key.wrong("its private key cannot be used: %w", err)
+	}
+	return pair, nil
+}
+
+// belongs tells that a key is that of a certificate. What package crypto/tls says of one
+// that is not has no type.
+func belongs(private crypto.Signer, c *x509.Certificate) bool {
+	public, ok := c.PublicKey.(interface{ Equal(crypto.PublicKey) bool })
+	return ok && public.Equal(private.Public())
+}
+
+// keyOf reads the first private key of PEM blocks that are such.
+func keyOf(text []byte) (crypto.Signer, error) {
+	b, _ := pem.Decode(text)
+	if private, err := x509.ParsePKCS1PrivateKey(b.Bytes); err == nil {
+		return private, nil
+	}
+	if private, err := x509.ParseECPrivateKey(b.Bytes); err == nil {
+		return private, nil
+	}
+	private, err := x509.ParsePKCS8PrivateKey(b.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	signer, ok := private.(crypto.Signer)
+	if !ok {
+		return nil, fmt.Errorf("a %T cannot sign", private)
+	}
+	return signer, nil
 }
 
 // Authorities reads certificates of authorities.

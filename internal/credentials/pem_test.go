@@ -1,6 +1,12 @@
 package credentials_test
 
 import (
+	"crypto/ecdh"
+	"crypto/ecdsa"
+	"crypto/ed25519"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"os"
@@ -82,6 +88,40 @@ func TestPair(t *testing.T) {
 	require.NoError(t, os.WriteFile(brokenKey, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: []byte{1}}), 0o600))
 	_, err = credentials.Pair(credentials.File{Setting: "--cert", Path: f.cert}, credentials.File{Setting: "--key", Path: brokenKey})
 	require.ErrorContains(t, err, "read --key: "+brokenKey+": its private key cannot be used: ")
+}
+
+// Whose key it is is told of every kind that there is, however its file writes it.
+func TestPair_KindsOfKeys(t *testing.T) {
+	t.Parallel()
+	f := newFiles(t)
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	require.NoError(t, err)
+	ecDER, err := x509.MarshalECPrivateKey(ec)
+	require.NoError(t, err)
+	strong, err := rsa.GenerateKey(rand.Reader, 2048)
+	require.NoError(t, err)
+	_, edwards, err := ed25519.GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	edwardsDER, err := x509.MarshalPKCS8PrivateKey(edwards)
+	require.NoError(t, err)
+	exchange, err := ecdh.X25519().GenerateKey(rand.Reader)
+	require.NoError(t, err)
+	exchangeDER, err := x509.MarshalPKCS8PrivateKey(exchange)
+	require.NoError(t, err)
+	path := filepath.Join(f.dir, "other kind")
+	for _, c := range []struct {
+		block pem.Block
+		says  string
+	}{
+		{pem.Block{Type: "EC PRIVATE KEY", Bytes: ecDER}, "the key does not belong to the certificate of --cert, " + f.cert},
+		{pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(strong)}, "the key does not belong to the certificate of --cert, " + f.cert},
+		{pem.Block{Type: "PRIVATE KEY", Bytes: edwardsDER}, "the key does not belong to the certificate of --cert, " + f.cert},
+		{pem.Block{Type: "PRIVATE KEY", Bytes: exchangeDER}, "its private key cannot be used: "},
+	} {
+		require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&c.block), 0o600))
+		_, err := credentials.Pair(credentials.File{Setting: "--cert", Path: f.cert}, credentials.File{Setting: "--key", Path: path})
+		require.ErrorContains(t, err, "read --key: "+path+": "+c.says)
+	}
 }
 
 func TestAuthorities(t *testing.T) {
