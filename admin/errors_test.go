@@ -152,3 +152,36 @@ func TestErrorsAreTheSameThroughAServer(t *testing.T) {
 		require.True(t, met, "no answer here has %s", name)
 	}
 }
+
+// How long a list may be is one argument, and has one name: of each list, directly and
+// through a server.
+func TestLimitsOfListsAreToldAlike(t *testing.T) {
+	t.Parallel()
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"}) // nothing is asked of it
+	defer func() { require.NoError(t, rdb.Close()) }()
+	s, err := admin.New(rdb, eventbus.Config{})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Close()) }()
+	address, _ := serve(t, s, admin.ServerConfig{})
+	for what, call := range map[string]func(api admin.API) error{
+		"topics": func(api admin.API) error {
+			_, err := api.ListTopics(t.Context(), admin.Page{Limit: -1})
+			return err
+		},
+		"failures": func(api admin.API) error {
+			_, err := api.ListFailures(t.Context(), topic, "", eventbus.FailureQuery{Limit: -1})
+			return err
+		},
+		"delayed": func(api admin.API) error {
+			_, err := api.ListDelayed(t.Context(), topic, "", eventbus.DelayedQuery{Limit: -1})
+			return err
+		},
+		"unreadable": func(api admin.API) error { _, err := api.ListUnreadable(t.Context(), topic, "", -1); return err },
+	} {
+		var directly, remotely *eventbus.ArgumentError
+		require.ErrorAs(t, call(s), &directly, what)
+		require.ErrorAs(t, call(client(t, admin.ClientConfig{Address: address})), &remotely, what)
+		require.Equal(t, "limit", directly.Field, what)
+		require.Equal(t, directly, remotely, what)
+	}
+}

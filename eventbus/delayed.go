@@ -60,7 +60,7 @@ func (d *Delayed) List(ctx context.Context, topic string, q DelayedQuery) (Delay
 	}
 	fallback(&q.Limit, defaultPage)
 	var bad []error
-	within(&bad, "Limit", q.Limit, 1, maxPage)
+	within(&bad, "limit", q.Limit, 1, maxPage)
 	if err := errors.Join(bad...); err != nil {
 		return DelayedPage{}, doing(err)
 	}

@@ -136,7 +136,7 @@ func (f *Failures) List(ctx context.Context, topic string, q FailureQuery) (Fail
 	fallback(&q.State, Dead)
 	fallback(&q.Limit, defaultPage)
 	var bad []error
-	within(&bad, "Limit", q.Limit, 1, maxPage)
+	within(&bad, "limit", q.Limit, 1, maxPage)
 	bad = append(bad, checkState(q.State))
 	if q.Handler != "" {
 		bad = append(bad, name.Check("handler id", q.Handler))
