@@ -9,10 +9,11 @@ import (
 // Limits are what clients can use of a server. Fields of 0 or less mean the default:
 // none can be switched off, since strangers may reach the port.
 type Limits struct {
-	// MaxConnections is how many connections are open at once. One more takes the place
-	// of one that has said nothing for a second, or of the one that nobody has used for
-	// the longest time; calls under way are never ended for it. It is lowered to half of
-	// the files that the process may open. Defaults to 512.
+	// MaxConnections is how many connections are open at once. One more takes the
+	// place of one that has said nothing for a second, or of the one that nobody has
+	// used for the longest time, or else of one that sends a message or takes an answer,
+	// or whose call waits for memory; other calls under way are never ended for it. It
+	// is lowered to half of the files that the process may open. Defaults to 512.
 	MaxConnections int
 	// MaxMessage is how many bytes a message, or an answer, may have, framed or not;
 	// at most 256 MiB. Defaults to 16 384 000, the greatest frame that Thrift's
