@@ -232,9 +232,9 @@ func (a *account) granted(r *request, place *list.Element, until time.Time) erro
 // hurryEvery is how often who waits looks at whether others are too slow.
 const hurryEvery = 50 * time.Millisecond
 
-// hurry closes the connections that have memory and do not keep up with the pace, and the
-// one that holds up the lane. Who only pauses, and has taken little of the lane, gives it
-// up: what it has counts as taken from the common part, which may owe maxDebt.
+// hurry closes the connections that have memory and do not keep up with the pace, and
+// the one that holds up the lane. Who only pauses, and has taken little of the lane,
+// gives it up: what it has counts as taken from the common part, which may owe maxDebt.
 func (b *budget) hurry() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -254,7 +254,8 @@ func (b *budget) hurry() {
 	}
 }
 
-// maxDebt is how many bytes those have who have lost the lane.
+// maxDebt is how many bytes those may have together, beyond the common part, who have
+// lost the lane.
 const maxDebt = 4 << 20
 
 // give gives memory of the common part. The budget is locked.
