@@ -61,6 +61,7 @@ func TestWrongCallsAreToldAlike(t *testing.T) {
 		{"topic  update  orders  --max-waiting  5  --remove-group  a b", 2, `invalid --remove-group "a b": ` + rule},
 		{"topic  update  orders  --max-waiting  5  --remove-group  ", 2, "--remove-group is empty; give the group's name or leave it out"},
 		{"topic  update  orders  --max-waiting  5  --add-group  ", 2, "--add-group is empty; give the group's name or leave it out"},
+		{"topic  update  orders  --add-group    --remove-group  ", 2, "--add-group is empty; give the group's name or leave it out; --remove-group is empty; "},
 		{"topic  update  orders  --if-revision  99  --max-waiting  1", 1, "settings changed meanwhile: revision 99 was demanded, … stands there"},
 		{"handler  update  nope  h  --timeout  1s", 1, `change handler "h" of topic "nope", group "default": topic not found (WHERE)`},
 		{"handler  disable  orders  h", 1, `disable handler "h" of topic "orders", group "default": handler not found; known are: none; --force sets one`},

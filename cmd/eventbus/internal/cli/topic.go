@@ -111,10 +111,14 @@ elsewhere demands --yes for.`,
 			if c.Flags().Changed("queue-key") && add == "" {
 				return wrongUsage("--queue-key goes with --add-group")
 			}
-			for name, value := range map[string]string{"add-group": add, "remove-group": remove} {
-				if c.Flags().Changed(name) && value == "" {
-					return wrongUsage("--%s is empty; give the group's name or leave it out", name)
+			var empty []error
+			for _, group := range []struct{ flag, name string }{{"add-group", add}, {"remove-group", remove}} {
+				if c.Flags().Changed(group.flag) && group.name == "" {
+					empty = append(empty, wrongUsage("--%s is empty; give the group's name or leave it out", group.flag))
 				}
+			}
+			if err := errors.Join(empty...); err != nil {
+				return err
 			}
 			if yes && remove == "" {
 				return wrongUsage("--yes goes with --remove-group")
