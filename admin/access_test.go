@@ -96,6 +96,9 @@ func TestOnlyTheLoopbackIsOpenToAll(t *testing.T) {
 		} {
 			_, err = admin.Listen(s, admin.ServerConfig{Listen: listen, TLS: open})
 			require.ErrorContains(t, err, "invalid Listen ", listen)
+			if open.ClientAuth != tls.NoClientCert {
+				require.ErrorContains(t, err, "ClientAuth must be tls.RequireAndVerifyClientCert, and ClientCAs name their authority", "who has set some of it is told the rest")
+			}
 		}
 	}
 	for listen, cfg := range map[string]admin.ServerConfig{

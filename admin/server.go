@@ -200,7 +200,10 @@ func (cfg *ServerConfig) address() (*net.TCPAddr, error) {
 	switch {
 	case err != nil:
 		bad = append(bad, wrong(fmt.Sprintf("%v; HOST:PORT is right", err)))
-	case !address.IP.IsLoopback() && !certified(cfg.TLS) && cfg.Token == "":
+	case address.IP.IsLoopback() || cfg.Token != "" || certified(cfg.TLS):
+	case cfg.TLS != nil && cfg.TLS.ClientAuth != tls.NoClientCert:
+		bad = append(bad, wrong("others than this machine reach it, and TLS as it is set takes certificates that anybody can get, or none: ClientAuth must be tls.RequireAndVerifyClientCert, and ClientCAs name their authority; or set a token, or listen on 127.0.0.1"))
+	default:
 		bad = append(bad, wrong("others than this machine reach it, and anybody could change everything; set a token, or TLS with clients' certificates, or listen on 127.0.0.1"))
 	}
 	if !canServe(cfg.TLS) {
