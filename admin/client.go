@@ -193,8 +193,8 @@ func (c *Client) connect(ctx context.Context) (*clientConn, error) {
 		return nil, err
 	}
 	raw := conn
-	if over, ok := conn.(*tls.Conn); ok {
-		raw = over.NetConn()
+	if secure, ok := conn.(*tls.Conn); ok {
+		raw = secure.NetConn()
 	}
 	cfg := &thrift.TConfiguration{MaxFrameSize: maxFrame, MaxMessageSize: maxFrame}
 	socket := thrift.NewTSocketFromConnConf(conn, cfg)
