@@ -36,7 +36,7 @@ var (
 	untold = []string{
 		"ErrUnmarshal", "ErrHandlerExists", "ErrNoHandler", "ErrRunning", "ErrTimeout", "ErrAbandoned", "ErrPanic", "ErrStopping",
 	}
-	own = []error{admin.ErrJobNotFound, admin.ErrTooManyJobs, admin.ErrUnauthenticated, admin.ErrUnreachable}
+	own = []error{admin.ErrJobNotFound, admin.ErrTooManyJobs, admin.ErrUnauthenticated, admin.ErrUnreachable, admin.ErrBusy}
 )
 
 // classOf is all that an error says it is.
