@@ -19,7 +19,8 @@ type head struct {
 	lines int
 }
 
-// read is told what was read. It may be more than the head.
+// read is told what was read. It may be more than the head: what has come with it of the
+// next request's head is not counted, 4 KiB at most, the buffer of package net/http.
 func (h *head) read(b []byte) error {
 	for _, c := range b {
 		switch {
