@@ -47,12 +47,32 @@ func TestServiceAndClientAgree(t *testing.T) {
 			want, wrong := ask(service)
 			got, err := ask(c)
 			require.Equal(t, classOf(wrong), classOf(err), "%s: %v: %v", what, wrong, err)
+			if !errors.Is(err, eventbus.ErrPayloadTooLarge) { // of which an exception names the field
+				// What no message can carry is told alone, before the server sees the rest.
+				require.Subset(t, fieldsOf(wrong), fieldsOf(err), "%s: %v: %v", what, wrong, err)
+				require.Equal(t, fieldsOf(wrong) == nil, fieldsOf(err) == nil, "%s: %v: %v", what, wrong, err)
+			}
 			if errors.Is(err, eventbus.ErrMarshal) { // no server has said this
 				require.Equal(t, reason(wrong), reason(err))
 			}
 			require.Equal(t, want, got, what)
 		}
 	})
+}
+
+// fieldsOf are the arguments that an error says something of.
+func fieldsOf(err error) (fields []string) {
+	switch e := err.(type) {
+	case *eventbus.ArgumentError:
+		return []string{e.Field}
+	case interface{ Unwrap() error }:
+		return fieldsOf(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			fields = append(fields, fieldsOf(one)...)
+		}
+	}
+	return fields
 }
 
 // reason is what an ErrMarshal says but what was being done.
