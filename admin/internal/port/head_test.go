@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -66,6 +67,22 @@ func TestHead(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What is read together with one header too many is not handed on, or net/http would
+// make headers of it all.
+func TestHead_NothingOfTooMany(t *testing.T) {
+	t.Parallel()
+	here, there := net.Pipe()
+	defer here.Close()
+	go func() {
+		defer there.Close()
+		_, _ = there.Write(httpHead(mostHeaders + 2))
+	}()
+	c := &httpConn{Conn: here}
+	n, err := c.Read(make([]byte, maxHTTPHeader))
+	require.ErrorIs(t, err, errManyHeaders)
+	require.Zero(t, n)
 }
 
 // Short headers cost far more memory than bytes. They are counted, whether or not the

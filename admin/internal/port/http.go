@@ -174,7 +174,7 @@ func (c *httpConn) Read(p []byte) (n int, err error) {
 		}
 	}
 	if tooMany := c.head.read(p[:n]); tooMany != nil {
-		return n, tooMany
+		return 0, tooMany // none of them is to be made a header
 	}
 	return n, err
 }
